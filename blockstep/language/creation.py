@@ -1,0 +1,98 @@
+"""Where values come from: program ids, ranges, constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blockstep.language.constant import constexpr, unwrap
+from blockstep.language.op import emit
+from blockstep.language.ops import creation as ops
+from blockstep.language.promotion import broadcast_to, constant, literal_type
+from blockstep.language.promotion import to_tensor as to_value
+from blockstep.language.types import dtype
+from blockstep.language.value import tensor
+
+
+def _axis(axis: Any, what: str) -> int:
+    index = unwrap(axis)
+    if index not in (0, 1, 2):
+        raise ValueError(f"{what} axis must be 0, 1, or 2 but got {index}")
+    return int(index)
+
+
+def program_id(axis: Any) -> Any:
+    """`->` int32: this program instance's index along `axis` (0, 1 or 2) of the grid."""
+    return emit(ops.PROGRAM_ID, axis=_axis(axis, "program_id"))
+
+
+def num_programs(axis: Any) -> Any:
+    """`->` int32: the number of program instances along `axis` (0, 1 or 2) of the grid."""
+    return emit(ops.NUM_PROGRAMS, axis=_axis(axis, "num_programs"))
+
+
+def arange(start: Any, end: Any) -> Any:
+    """`-> n` int32: start … end - 1, where end - start is a power of two.
+
+    Raises ValueError for run-time bounds, an empty range or another length."""
+    first, last = unwrap(start), unwrap(end)
+    if isinstance(first, bool) or not isinstance(first, int) or not isinstance(last, int):
+        raise ValueError("arange's arguments must be of type tl.constexpr")
+    if not (-(2**31) <= first <= 2**31 and -(2**31) <= last <= 2**31):
+        raise ValueError("arange must fit in int32")
+    if last <= first:
+        raise ValueError("arange's end argument must be greater than the start argument")
+    length = last - first
+    if length & (length - 1):
+        raise ValueError("arange's range must be a power of 2")
+    result = emit(ops.ARANGE, start=first, end=last)
+    result.bounds = (first, last - 1)
+    return result
+
+
+def block_shape(shape: Any) -> tuple[int, ...]:
+    """A shape argument as plain integers. Raises TypeError for a run-time length."""
+    dims = unwrap(shape)
+    if isinstance(dims, (int, constexpr)):
+        dims = (dims,)
+    out = []
+    for n in dims:
+        n = unwrap(n)
+        if isinstance(n, tensor) or isinstance(n, bool) or not hasattr(n, "__index__"):
+            raise TypeError(f"Shape element must have type `constexpr[int]`, got {n!r}")
+        out.append(int(n))
+    return tuple(out)
+
+
+def full(shape: Any, value: Any, dtype: Any) -> Any:
+    """`-> shape`: a block (or, for the empty shape, a scalar) filled with `value`."""
+    dims, value = block_shape(shape), unwrap(value)
+    if isinstance(value, tensor):
+        if value.shape:
+            raise ValueError("full takes a scalar value, not a block")
+        filled = value if dtype is None else value.to(unwrap(dtype))
+    else:
+        if dtype is None:
+            raise ValueError("dtype must be specified when value is not a tensor")
+        filled = scalar_constant(value, unwrap(dtype))
+    return broadcast_to(filled, dims)
+
+
+def scalar_constant(value: Any, target: dtype) -> tensor:
+    """A number as a scalar of `target`, converted as a cast would."""
+    if target.is_floating() and not target.is_fp8():
+        return constant(float(value), target)
+    if target.is_int() and isinstance(value, (int, bool)):
+        bits = 0 if target.is_int1() else target.int_bitwidth
+        wrapped = bool(value) if target.is_int1() else int(value) & ((1 << bits) - 1)
+        if target.is_int_signed() and wrapped > target.highest:
+            wrapped -= 1 << bits
+        return constant(wrapped, target)
+    return constant(value, literal_type(value)).to(target)  # type: ignore[no-any-return]
+
+
+def to_tensor(x: Any) -> Any:
+    """A Python number as a scalar of its literal type; values pass through."""
+    return to_value(x)
+
+
+__all__ = ["program_id", "num_programs", "arange", "full", "to_tensor"]

@@ -1,0 +1,287 @@
+"""Arithmetic, comparison, bitwise and selection functions: what the operators of a block do.
+
+Each takes blocks, scalars and Python numbers, brings them to one type and shape
+(`blockstep.language.promotion`) and emits one operation.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from blockstep.language import types as ty
+from blockstep.language.casting import bitcast, cast
+from blockstep.language.constant import unwrap
+from blockstep.language.op import Op, emit
+from blockstep.language.ops import elementwise as ops
+from blockstep.language.promotion import (
+    binary,
+    broadcast,
+    broadcast_to,
+    cast_to,
+    constant,
+    integer_type,
+    to_tensor,
+)
+from blockstep.language.value import tensor
+
+
+class PropagateNan(Enum):
+    """Whether a NaN operand wins in `maximum`, `minimum` and `clamp`."""
+
+    NONE = 0
+    ALL = 0xFFFF
+
+
+def add(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+    """`n, n -> n`: x + y; a pointer moves by elements. Raises TypeError for two pointers."""
+    a, b = binary(x, y, pointer_x=True, pointer_y=True)
+    if a.type.scalar.is_ptr() or b.type.scalar.is_ptr():
+        if a.type.scalar.is_ptr() and b.type.scalar.is_ptr():
+            raise TypeError("cannot add pointers together")
+        return _move(a, b) if a.type.scalar.is_ptr() else _move(b, a)
+    return emit(ops.ADD, a, b)
+
+
+def _move(pointer: tensor, offset: tensor) -> Any:
+    if not offset.type.scalar.is_int():
+        raise TypeError(f"a pointer moves by an integer, not by {offset.type}")
+    element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
+    return emit(ops.ADDPTR, pointer, offset, itemsize=element.itemsize)
+
+
+def sub(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+    """`n, n -> n`: x - y; a pointer moves back by elements."""
+    a, b = binary(x, y, pointer_x=True)
+    if a.type.scalar.is_ptr():
+        return _move(a, minus(b))
+    return emit(ops.SUB, a, b)
+
+
+def mul(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+    """`n, n -> n`: x * y."""
+    a, b = binary(x, y)
+    return emit(ops.MUL, a, b)
+
+
+def truediv(x: Any, y: Any) -> Any:
+    """`n, n -> n`: x / y in floats; integers are divided in float32."""
+    a, b = binary(x, y, division=True)
+    source_a, source_b = a.type.scalar, b.type.scalar
+    if source_a.is_floating() and source_b.is_int():
+        b = cast_to(b, source_a)
+    elif source_a.is_int() and source_b.is_floating():
+        a = cast_to(a, source_b)
+    elif source_a.is_int():
+        a, b = cast_to(a, ty.float32), cast_to(b, ty.float32)
+    return emit(ops.FDIV, a, b)
+
+
+def floordiv(x: Any, y: Any) -> Any:
+    """`n, n -> n`: the integer quotient, **truncated toward zero**. TypeError for floats."""
+    a, b = binary(x, y, division=True)
+    if not (a.type.scalar.is_int() and b.type.scalar.is_int()):
+        raise TypeError(f"unexpected type {a.type.scalar}: `//` divides integers only")
+    return emit(ops.IDIV, a, b)
+
+
+def mod(x: Any, y: Any) -> Any:
+    """`n, n -> n`: the remainder with the sign of the dividend."""
+    a, b = binary(x, y, division=True)
+    return emit(ops.FREM if a.type.scalar.is_floating() else ops.IREM, a, b)
+
+
+def fdiv(x: Any, y: Any, ieee_rounding: Any = False, approx: Any = False) -> Any:
+    """`n, n -> n`: float division; `ieee_rounding` asks for the correctly rounded one."""
+    a, b = binary(x, y, division=True)
+    if not (a.type.scalar.is_floating() and b.type.scalar.is_floating()):
+        raise TypeError("both operands of fdiv must have floating scalar type")
+    return emit(ops.DIV_RN if unwrap(ieee_rounding) else ops.FDIV, a, b)
+
+
+def div_rn(x: Any, y: Any) -> Any:
+    """`n, n -> n`: float32 quotient, rounded to nearest even."""
+    a, b = binary(x, y)
+    if a.type.scalar not in (ty.float32, ty.float64):
+        raise ValueError(f"Expected dtype ['fp32'] but got {a.type.scalar}")
+    return emit(ops.DIV_RN, a, b)
+
+
+def _bitwise(op: Op, x: Any, y: Any) -> Any:
+    a, b = binary(x, y, arithmetic=False)
+    kinds = a.type.scalar, b.type.scalar
+    if not (kinds[0].is_int() and kinds[1].is_int()):
+        raise TypeError(f"unexpected type {kinds[0]} and {kinds[1]}: bits of integers only")
+    target = integer_type(*kinds)
+    return emit(op, cast_to(a, target), cast_to(b, target))
+
+
+def and_(x: Any, y: Any) -> Any:
+    """`n, n -> n`: bitwise and of integers."""
+    return _bitwise(ops.AND, x, y)
+
+
+def or_(x: Any, y: Any) -> Any:
+    """`n, n -> n`: bitwise or of integers."""
+    return _bitwise(ops.OR, x, y)
+
+
+def xor(x: Any, y: Any) -> Any:
+    """`n, n -> n`: bitwise exclusive or of integers."""
+    return _bitwise(ops.XOR, x, y)
+
+
+def lshift(x: Any, y: Any) -> Any:
+    """`n, n -> n`: x << y."""
+    return _bitwise(ops.SHL, x, y)
+
+
+def rshift(x: Any, y: Any) -> Any:
+    """`n, n -> n`: x >> y, arithmetic if x's own type is signed."""
+    x = to_tensor(x)
+    return _bitwise(ops.ASHR if x.type.scalar.is_int_signed() else ops.LSHR, x, y)
+
+
+def _as_int1(x: Any) -> tensor:
+    x = to_tensor(x)
+    return x if x.type.scalar.is_int1() else bitcast(x, ty.int1)
+
+
+def logical_and(x: Any, y: Any) -> Any:
+    """`n, n -> n` int1: both; the operands must be int1."""
+    return and_(_as_int1(x), _as_int1(y))
+
+
+def logical_or(x: Any, y: Any) -> Any:
+    """`n, n -> n` int1: either; the operands must be int1."""
+    return or_(_as_int1(x), _as_int1(y))
+
+
+def logical_not(x: Any) -> Any:
+    """`n -> n` int1: the opposite; the operand must be int1."""
+    return invert(_as_int1(x))
+
+
+def plus(x: Any) -> Any:
+    """`n -> n`: x."""
+    return x
+
+
+def minus(x: Any) -> Any:
+    """`n -> n`: 0 - x, so that -(+0.0) is +0.0, as Triton 3.6 compiles it."""
+    x = to_tensor(x)
+    if x.type.scalar.is_ptr():
+        raise ValueError(f"wrong type argument to unary minus ({x.type.scalar})")
+    return emit(ops.SUB, broadcast_to(constant(0, x.type.scalar), x.type.shape), x)
+
+
+def invert(x: Any) -> Any:
+    """`n -> n`: every bit flipped. Raises ValueError for floats and pointers."""
+    x = to_tensor(x)
+    if not x.type.scalar.is_int():
+        raise ValueError(f"wrong type argument to unary invert ({x.type.scalar})")
+    ones = 1 if x.type.scalar.is_int1() else (-1 if x.type.scalar.is_int_signed() else None)
+    ones = x.type.scalar.highest if ones is None else ones
+    return emit(ops.XOR, x, broadcast_to(constant(ones, x.type.scalar), x.type.shape))
+
+
+def _compare(op: Op, x: Any, y: Any, pointers: bool = False) -> Any:
+    a, b = binary(x, y, pointer_x=pointers, pointer_y=pointers)
+    return emit(op, a, b)
+
+
+def less_than(x: Any, y: Any) -> Any:
+    """`n, n -> n` int1: x < y."""
+    return _compare(ops.LT, x, y)
+
+
+def less_equal(x: Any, y: Any) -> Any:
+    """`n, n -> n` int1: x <= y."""
+    return _compare(ops.LE, x, y)
+
+
+def greater_than(x: Any, y: Any) -> Any:
+    """`n, n -> n` int1: x > y."""
+    return _compare(ops.GT, x, y)
+
+
+def greater_equal(x: Any, y: Any) -> Any:
+    """`n, n -> n` int1: x >= y."""
+    return _compare(ops.GE, x, y)
+
+
+def equal(x: Any, y: Any) -> Any:
+    """`n, n -> n` int1: x == y."""
+    return _compare(ops.EQ, x, y, pointers=True)
+
+
+def not_equal(x: Any, y: Any) -> Any:
+    """`n, n -> n` int1: x != y."""
+    return _compare(ops.NE, x, y, pointers=True)
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """`n int1, n, n -> n`: x where the condition holds, else y. Both sides are always computed:
+    to keep a load from happening, mask the load."""
+    condition = to_tensor(condition)
+    if not condition.type.scalar.is_int1():
+        condition = cast(condition, ty.int1)
+    a, b = binary(x, y, pointer_x=True, pointer_y=True)
+    if condition.type.shape:
+        condition, a = broadcast(condition, a)
+        a, b = broadcast(a, b)
+    else:
+        condition, _ = broadcast(condition, a)
+    return emit(ops.SELECT, condition, a, b)
+
+
+def _nan_rule(propagate_nan: Any) -> bool:
+    rule = unwrap(propagate_nan)
+    if not isinstance(rule, PropagateNan):
+        raise TypeError(f"propagate_nan is a tl.PropagateNan, not {rule!r}")
+    return rule is PropagateNan.ALL
+
+
+def _widen_bf16(x: tensor) -> tensor:
+    return cast_to(x, ty.float32) if x.type.scalar is ty.bfloat16 else x
+
+
+def _extremum(op: Op, x: Any, y: Any, propagate_nan: Any) -> Any:
+    a, b = _widen_bf16(to_tensor(x)), _widen_bf16(to_tensor(y))
+    a, b = binary(a, b)
+    if a.type.scalar.is_int():
+        return emit(op, a, b)
+    return emit(op, a, b, propagate_nan=_nan_rule(propagate_nan))
+
+
+def minimum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+    """`n, n -> n`: the lesser. A Python number keeps its own literal type (Triton 3.6)."""
+    return _extremum(ops.MINIMUM, x, y, propagate_nan)
+
+
+def maximum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+    """`n, n -> n`: the greater. A Python number keeps its own literal type (Triton 3.6)."""
+    return _extremum(ops.MAXIMUM, x, y, propagate_nan)
+
+
+def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+    """`n, n, n -> n`: x held between `min` and `max` (floats; bf16 is widened to float32)."""
+    a, low, high = (_widen_bf16(to_tensor(v)) for v in (x, min, max))
+    low, high = binary(low, high)
+    a, low = binary(a, low)
+    a, high = binary(a, high)
+    if not a.type.scalar.is_floating():
+        raise TypeError(f"Unexpected dtype {a.type.scalar}: clamp takes floats")
+    return emit(ops.CLAMP, a, low, high, propagate_nan=_nan_rule(propagate_nan))
+
+
+def umulhi(x: Any, y: Any) -> Any:
+    """`n, n -> n`: the upper half of the product of two 32- or 64-bit integers."""
+    a, b = binary(x, y)
+    if a.type.scalar not in (ty.int32, ty.int64, ty.uint32, ty.uint64):
+        raise ValueError(
+            f"Expected dtype ['int32', 'int64', 'uint32', 'uint64'] but got {a.type.scalar}"
+        )
+    return emit(ops.UMULHI, a, b)
+
+

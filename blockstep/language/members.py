@@ -1,0 +1,111 @@
+"""The operators and methods of a block: the language's own functions, attached once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blockstep.language import casting, elementwise
+from blockstep.language.constant import unwrap
+from blockstep.language.value import slice as tl_slice
+from blockstep.language.value import tensor
+
+_OPERATORS: dict[str, Any] = {
+    "add": elementwise.add,
+    "sub": elementwise.sub,
+    "mul": elementwise.mul,
+    "truediv": elementwise.truediv,
+    "floordiv": elementwise.floordiv,
+    "mod": elementwise.mod,
+    "and": elementwise.and_,
+    "or": elementwise.or_,
+    "xor": elementwise.xor,
+    "lshift": elementwise.lshift,
+    "rshift": elementwise.rshift,
+}
+_COMPARISONS: dict[str, Any] = {
+    "lt": elementwise.less_than,
+    "le": elementwise.less_equal,
+    "gt": elementwise.greater_than,
+    "ge": elementwise.greater_equal,
+    "eq": elementwise.equal,
+    "ne": elementwise.not_equal,
+}
+_UNARY: dict[str, Any] = {
+    "neg": elementwise.minus,
+    "pos": elementwise.plus,
+    "invert": elementwise.invert,
+}
+
+
+def _operator(function: Any) -> Any:
+    def apply(self: tensor, other: Any) -> Any:
+        return function(self, other)
+
+    return apply
+
+
+def _reflected(function: Any) -> Any:
+    def apply(self: tensor, other: Any) -> Any:
+        return function(other, self)
+
+    return apply
+
+
+def _comparison(function: Any) -> Any:
+    def apply(self: tensor, other: Any) -> Any:
+        return NotImplemented if other is None or isinstance(other, str) else function(self, other)
+
+    return apply
+
+
+def _getitem(self: tensor, index: Any) -> Any:
+    """`x[:, None]`: `None` makes an axis of length 1; only full slices keep one."""
+    from blockstep.language.shape import expand_dims
+
+    if not isinstance(index, tuple):
+        index = (index,)
+    result, axis = self, 0
+    for part in index:
+        part = unwrap(part)
+        if part is None:
+            result = expand_dims(result, axis)
+        elif not (isinstance(part, (slice, tl_slice)) and _is_full(part)):
+            raise ValueError(f"unsupported tensor index: {part}")
+        axis += 1
+    return result
+
+
+def _is_full(part: Any) -> bool:
+    return unwrap(part.start) is None and unwrap(part.stop) is None and unwrap(part.step) is None
+
+
+def _truth(self: tensor) -> bool:
+    from blockstep.language.op import machine
+
+    return machine.get().truth(self, "branch")
+
+
+def attach() -> None:
+    """Gives `tensor` its operators. The methods that are `tl` functions come with `attach_methods`."""
+    for name, function in _OPERATORS.items():
+        setattr(tensor, f"__{name}__", _operator(function))
+        setattr(tensor, f"__r{name}__", _reflected(function))
+    for name, function in _COMPARISONS.items():
+        setattr(tensor, f"__{name}__", _comparison(function))
+    for name, function in _UNARY.items():
+        setattr(tensor, f"__{name}__", function)
+    setattr(tensor, "__getitem__", _getitem)
+    setattr(tensor, "__bool__", _truth)
+    setattr(tensor, "to", casting.to)
+    setattr(tensor, "logical_and", elementwise.logical_and)
+    setattr(tensor, "logical_or", elementwise.logical_or)
+    setattr(tensor, "__not__", elementwise.logical_not)
+
+
+def attach_methods(functions: dict[str, Any]) -> None:
+    """`x.name(...)` for each public function whose first parameter may be a block."""
+    for name, function in functions.items():
+        setattr(tensor, name, function)
+
+
+__all__ = ["attach", "attach_methods"]

@@ -1,0 +1,160 @@
+"""Loads and stores through pointers, block pointers and tensor descriptors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blockstep.language import types as ty
+from blockstep.language.casting import cast
+from blockstep.language.constant import unwrap
+from blockstep.language.op import emit
+from blockstep.language.ops import memory as ops
+from blockstep.language.promotion import broadcast_to, to_tensor
+from blockstep.language.value import tensor
+
+LOAD_CACHE = ("", ".ca", ".cg", ".cv")
+STORE_CACHE = ("", ".wb", ".cg", ".cs", ".wt")
+EVICTION = ("", "evict_first", "evict_last", "evict_normal")
+PADDING = ("", "zero", "nan")
+
+
+def one_of(value: Any, allowed: tuple[str, ...], what: str) -> str:
+    """A string option. Raises ValueError that lists what is allowed."""
+    text = unwrap(value) or ""
+    if text not in allowed:
+        raise ValueError(f"{what} {text!r} not supported; it is one of {', '.join(map(repr, allowed))}")
+    return str(text)
+
+
+def block_pointer_of(pointer: Any) -> Any:
+    """The block pointer behind `pointer`, or None."""
+    return pointer if hasattr(pointer, "boundary") else None
+
+
+def check_pointer(pointer: Any, function: str) -> tensor:
+    if not isinstance(pointer, tensor) or not pointer.type.scalar.is_ptr():
+        found = pointer.type if isinstance(pointer, tensor) else repr(pointer)
+        raise ValueError(f"Unsupported ptr type {found} in `tl.{function}`")
+    return pointer
+
+
+def check_mask(mask: Any, pointer: tensor) -> tensor | None:
+    """The mask with the pointer's shape; None where it is absent or constantly on."""
+    if mask is None or unwrap(mask) is True:
+        return None
+    mask = to_tensor(mask)
+    if not mask.type.scalar.is_int1():
+        raise ValueError("Mask must have boolean scalar type")
+    if not pointer.type.shape and mask.type.shape:
+        raise ValueError("Mask argument cannot be block type if pointer argument is not a block")
+    return broadcast_to(mask, pointer.type.shape)
+
+
+def _fill(other: Any, mask: Any, pointer: tensor) -> tensor | None:
+    if other is None:
+        return None
+    if mask is None:
+        raise ValueError("`other` cannot be provided without `mask`")
+    other = to_tensor(other)
+    if not pointer.type.shape and other.type.shape:
+        raise ValueError("Other argument cannot be block type if pointer argument is not a block")
+    element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
+    return cast(broadcast_to(other, pointer.type.shape), element)  # type: ignore[no-any-return]
+
+
+def _no_boundaries(boundary_check: Any, padding_option: Any, what: str) -> None:
+    if unwrap(boundary_check) or unwrap(padding_option):
+        raise ValueError(
+            f"`padding_option` or `boundary_check` argument is not supported for {what} a tensor of "
+            "pointers or a scalar: only block pointers (`tl.make_block_ptr`) know their boundary; "
+            "use `mask` and `other` here"
+        )
+
+
+def load(
+    pointer: Any,
+    mask: Any = None,
+    other: Any = None,
+    boundary_check: Any = (),
+    padding_option: Any = "",
+    cache_modifier: Any = "",
+    eviction_policy: Any = "",
+    volatile: Any = False,
+) -> Any:
+    """`n -> n`: the elements that `pointer` names.
+
+    Elements whose `mask` is off are not read: they are `other`, and **undefined** without it.
+    With a block pointer, the axes in `boundary_check` are guarded and `padding_option` ("zero",
+    "nan") fills what lies outside. Raises ValueError for a pointer of another kind, a mask that
+    is no int1, or an unknown option."""
+    cache = one_of(cache_modifier, LOAD_CACHE, "Cache modifier")
+    eviction = one_of(eviction_policy, EVICTION, "Eviction policy")
+    options = {"cache": cache, "eviction": eviction, "volatile": bool(unwrap(volatile))}
+    block = block_pointer_of(pointer)
+    if block is not None:
+        if mask is not None or other is not None:
+            raise ValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
+        return block.load(boundary_check, one_of(padding_option, PADDING, "Padding option"), options)
+    pointer = check_pointer(pointer, "load")
+    _no_boundaries(boundary_check, padding_option, "loading")
+    if unwrap(mask) is None:
+        mask = None
+    if unwrap(other) is None:
+        other = None
+    fill = _fill(other, mask, pointer)
+    return load_pointers(pointer, check_mask(mask, pointer), fill, options)
+
+
+def load_pointers(
+    pointer: tensor, mask: tensor | None, other: tensor | None, options: dict[str, Any]
+) -> Any:
+    """Emits the load; int1 lives in memory as a byte, and any byte but 0 is true."""
+    element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
+    if not element.is_int1():
+        return emit(ops.LOAD, pointer, mask, other, **options)
+    pointer = cast(pointer, ty.pointer_type(ty.int8))
+    fill = None if other is None else cast(other, ty.int8)
+    return cast(emit(ops.LOAD, pointer, mask, fill, **options), ty.int1)
+
+
+def store(
+    pointer: Any,
+    value: Any,
+    mask: Any = None,
+    boundary_check: Any = (),
+    cache_modifier: Any = "",
+    eviction_policy: Any = "",
+) -> Any:
+    """`n, n ->`: writes `value`, cast to the element type, where `mask` is on.
+
+    Raises ValueError for a `tl.const` pointer, a block of values for a scalar pointer, or a mask
+    that is no int1."""
+    cache = one_of(cache_modifier, STORE_CACHE, "Cache modifier")
+    eviction = one_of(eviction_policy, EVICTION, "Eviction policy")
+    options = {"cache": cache, "eviction": eviction}
+    block = block_pointer_of(pointer)
+    if block is not None:
+        if mask is not None:
+            raise ValueError("`mask` and `other` arguments cannot be specified for storing block pointers")
+        return block.store(value, boundary_check, options)
+    pointer = check_pointer(pointer, "store")
+    _no_boundaries(boundary_check, "", "storing")
+    if pointer.type.scalar.is_const():
+        raise ValueError("Cannot store to a constant pointer")
+    value = to_tensor(value)
+    if not pointer.type.shape and value.type.shape:
+        raise ValueError("Value argument cannot be block type if pointer argument is not a block")
+    value = broadcast_to(value, pointer.type.shape)
+    return store_pointers(pointer, value, check_mask(mask, pointer), options)
+
+
+def store_pointers(
+    pointer: tensor, value: tensor, mask: tensor | None, options: dict[str, Any]
+) -> Any:
+    """Emits the store of `value`, cast to the element type (int1 as a byte of 0 or 1)."""
+    element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
+    if element.is_int1():
+        pointer = cast(pointer, ty.pointer_type(ty.int8))
+        value = cast(cast(value, ty.int1), ty.int8)
+        element = ty.int8
+    return emit(ops.STORE, pointer, cast(value, element), mask, **options)

@@ -1,0 +1,105 @@
+"""What a name in a kernel stands for before the kernel runs: local, captured, global or built in.
+
+Invariant: globals and captured cells are read live, so the answer is today's, as Triton's compiler
+would find it at this launch.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping
+from types import FunctionType, ModuleType
+from typing import Any
+
+from blockstep.language.constant import constexpr
+
+
+class Absent:
+    """The type of `ABSENT`: a name that stands for nothing that is known yet."""
+
+
+ABSENT = Absent()
+
+
+class Names:
+    """The names of one kernel."""
+
+    def __init__(self, fn: FunctionType, tree: ast.FunctionDef) -> None:
+        self.globals: Mapping[str, Any] = fn.__globals__
+        cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
+        self.cells = dict(cells)
+        self.locals = _assigned(tree)
+
+    def outer(self, name: str) -> Any:
+        """The captured or global value of a name that is not local; ABSENT if there is none."""
+        if name in self.cells:
+            try:
+                return self.cells[name].cell_contents
+            except ValueError:  # assigned after the kernel was defined
+                return ABSENT
+        return self.globals.get(name, ABSENT)
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether the name falls through to Python's own builtins."""
+        return name not in self.locals and self.outer(name) is ABSENT and hasattr(builtins, name)
+
+    def resolve(self, node: ast.expr | None) -> Any:
+        """The object that a name or a dotted path through modules and classes stands for."""
+        if isinstance(node, ast.Name):
+            if node.id in self.locals:
+                return ABSENT
+            found = self.outer(node.id)
+            return getattr(builtins, node.id, ABSENT) if found is ABSENT else found
+        if isinstance(node, ast.Attribute):
+            holder = self.resolve(node.value)
+            if isinstance(holder, (ModuleType, type)):
+                return getattr(holder, node.attr, ABSENT)
+        return ABSENT
+
+    def is_constexpr_type(self, annotation: ast.expr | None) -> bool:
+        """Whether an annotation means `tl.constexpr`."""
+        found = self.resolve(annotation)
+        return found is constexpr or (
+            isinstance(found, type) and issubclass(found, constexpr)
+        )
+
+
+def _assigned(tree: ast.FunctionDef) -> frozenset[str]:
+    """Parameters and every name that the body binds (outside of comprehensions)."""
+    given = tree.args
+    names = {a.arg for a in [*given.posonlyargs, *given.args, *given.kwonlyargs]}
+    names |= {a.arg for a in (given.vararg, given.kwarg) if a is not None}
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            names.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+            continue
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Lambda)):
+            waiting += [n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
+            continue
+        waiting += ast.iter_child_nodes(node)
+    return frozenset(names)
+
+
+def assigned_names(body: list[ast.stmt]) -> set[str]:
+    """The names that statements assign run-time values to: not loop variables, not constexprs
+    by annotation, not what is bound inside comprehensions."""
+    names: set[str] = set()
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign):
+                targets: list[ast.expr] = node.targets
+            elif isinstance(node, (ast.AugAssign, ast.NamedExpr)):
+                targets = [node.target]
+            else:
+                continue
+            names |= {
+                part.id for t in targets for part in ast.walk(t) if isinstance(part, ast.Name)
+            }
+    return names

@@ -1,0 +1,1 @@
+"""Definitions of the operations, a file for each family: type rule and meaning."""

@@ -1,0 +1,60 @@
+"""Conversions between types, as the hardware does them (`blockstep.language.numerics`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from blockstep.language import numerics
+from blockstep.language import types as ty
+from blockstep.language.op import Family, define
+
+
+def _to_target(x: ty.dtype, *, target: ty.dtype, **_: Any) -> ty.dtype:
+    return ty.blocked(target, x.shape)
+
+
+def _convert(x: Any, source: ty.dtype, target: ty.dtype, rounding: str | None = None) -> Any:
+    return numerics.convert(x, source.codegen_name(), target.codegen_name(), rounding)
+
+
+CAST = define(
+    "cast",
+    Family.ELEMENTWISE,
+    _to_target,
+    _convert,
+    "`n -> n`: the value in another type: nearest even (or toward zero), fp8 saturating, "
+    "float to integer saturating with NaN to 0, integer narrowing modulo 2^bits.",
+)
+
+
+def _reinterpret(x: Any, source: ty.dtype, target: ty.dtype) -> Any:
+    if target.is_int1() or source.is_int1():
+        return np.asarray(x).astype(np.uint8).astype(target.numpy)
+    return np.asarray(x).view(target.numpy)
+
+
+BITCAST = define(
+    "bitcast",
+    Family.ELEMENTWISE,
+    _to_target,
+    _reinterpret,
+    "`n -> n`: the same bits read as another type of the same width.",
+)
+
+POINTER_TO_INT = define(
+    "pointer_to_int",
+    Family.ELEMENTWISE,
+    _to_target,
+    lambda x, target: np.asarray(x).astype(target.numpy),
+    "`n -> n` int64: the address of each pointer.",
+)
+
+INT_TO_POINTER = define(
+    "int_to_pointer",
+    Family.ELEMENTWISE,
+    _to_target,
+    lambda x, target: np.asarray(x).astype(np.int64),
+    "`n -> n`: 64-bit integers as addresses.",
+)

@@ -1,0 +1,122 @@
+"""Reduction along an axis with any combine function.
+
+The meaning is one fixed tree for every operation and type: the first half of the axis is combined
+with the second half, elementwise, until one element is left. A combine function must be
+associative and commutative, as on the GPU, whose order is another one. Where the order cannot
+matter (integer arithmetic, bits, minimum and maximum), one NumPy reduction gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from blockstep.language import types as ty
+from blockstep.language.op import Family, define
+from blockstep.language.region import Region, spread
+
+
+def _without_axis(*xs: ty.dtype, axis: int, region: Region) -> Any:
+    shape = list(xs[0].shape)
+    del shape[axis]
+    found = tuple(ty.blocked(x.scalar, shape) for x in xs)
+    return found if len(found) > 1 else found[0]
+
+
+def axis_first(x: Any, axis: int) -> Any:
+    """`x` with the axis, counted from the right, before all others."""
+    if x.ndim == 1:
+        return x
+    position = x.ndim + axis
+    order = (position, *range(position), *range(position + 1, x.ndim))
+    return x.transpose(order)
+
+
+def _tree(xs: list[Any], region: Region) -> list[Any]:
+    single = region.single
+    n = len(xs[0])
+    while n > 1:
+        n //= 2
+        if single is not None:
+            xs = [single.op.meaning(xs[0][:n], xs[0][n:], **single.attributes)]  # type: ignore[misc]
+        else:
+            low, high = [x[:n] for x in xs], [x[n:] for x in xs]
+            found = region.apply(*low, *high)
+            xs = [spread(new, old) for new, old in zip(found, low, strict=True)]
+    return [x[0] for x in xs]
+
+
+def _in_type(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    return lambda x: ufunc.reduce(x, axis=0, dtype=x.dtype)
+
+
+def _float_maximum(x: Any) -> Any:
+    found = np.fmax.reduce(x, axis=0)
+    return _zero_sign(x, found, lambda zeros, negative: zeros & ~negative, +0.0, -0.0)
+
+
+def _float_minimum(x: Any) -> Any:
+    found = np.fmin.reduce(x, axis=0)
+    return _zero_sign(x, found, lambda zeros, negative: zeros & negative, -0.0, +0.0)
+
+
+def _zero_sign(x: Any, found: Any, wins: Any, winner: float, loser: float) -> Any:
+    """A zero result has the sign of the winning zero if one is among the elements."""
+    zero = found == 0
+    if not np.any(zero):
+        return found
+    won = np.any(wins(x == 0, np.signbit(x)), axis=0)
+    signed = np.where(won, x.dtype.type(winner), x.dtype.type(loser))
+    return np.where(zero, signed, found)[()]
+
+
+_INTEGER = {
+    "add": _in_type(np.add),
+    "mul": _in_type(np.multiply),
+    "and": _in_type(np.bitwise_and),
+    "or": _in_type(np.bitwise_or),
+    "xor": _in_type(np.bitwise_xor),
+    "minimum": np.minimum.reduce,
+    "maximum": np.maximum.reduce,
+}
+_BOOLEAN = {
+    "add": np.logical_xor.reduce,
+    "and": np.logical_and.reduce,
+    "or": np.logical_or.reduce,
+    "xor": np.logical_xor.reduce,
+}
+_FLOAT = {"minimum": _float_minimum, "maximum": _float_maximum}
+_ANY_ORDER: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "i": _INTEGER,
+    "u": _INTEGER,
+    "b": _BOOLEAN,
+    "f": _FLOAT,
+}
+
+
+def _any_order(x: Any, region: Region) -> Callable[[Any], Any] | None:
+    """One NumPy call that gives the bits of every tree, if there is one."""
+    single = region.single
+    if single is None or any(single.attributes.values()):
+        return None
+    return _ANY_ORDER.get(x.dtype.kind, {}).get(single.op.name)
+
+
+def _reduce(*operands: Any, axis: int, region: Region) -> Any:
+    xs = [axis_first(x, axis) for x in operands]
+    at_once = _any_order(xs[0], region)
+    if at_once is not None:
+        return at_once(xs[0])
+    found = _tree(xs, region)
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+REDUCE = define(
+    "reduce",
+    Family.REDUCE,
+    _without_axis,
+    _reduce,
+    "`m n, … -> m, …`: the elements along an axis combined by a region, in a halving tree.",
+)

@@ -1,0 +1,386 @@
+"""A kernel as a function of CPython: the user's own lines with Triton's compiled meaning.
+
+`prepare` parses the kernel where it stands, wraps what Python and Triton understand differently
+(assignments, tests, loops, `and`/`or`, returned values) in calls of `blockstep.language.during`,
+and compiles it under its own file name. Invariants: every instruction has the line and columns of
+the user's expression; names, locals, closure cells, globals and defaults are the original's (cells
+and globals live); the wrapping functions are constants of the code, so they add neither names nor
+frames of the user's file; decorators give the code its first line and are never run.
+"""
+
+from __future__ import annotations
+import __future__ as future
+
+import ast
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import CO_NESTED
+from types import CodeType, FunctionType
+from typing import Any, NoReturn, TypeVar
+
+from blockstep.language import during
+from blockstep.language.frames import remember
+from blockstep.language.names import ABSENT, Names, assigned_names
+from blockstep.language.reach import first_certain
+from blockstep.language.rules import Problem, find
+from blockstep.language.source import Source, source_of
+
+_MARK = "\0blockstep:"
+_FLAGS = sum(getattr(future, name).compiler_flag for name in future.all_feature_names)
+_RENAMED: Mapping[str, str] = {"min": "min_", "max": "max_", "isinstance": "isinstance_"}
+_warnings_lock = threading.Lock()
+T = TypeVar("T", bound=ast.AST)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A kernel ready to run: its function, its source, and what the language rejects in it."""
+
+    original: FunctionType
+    function: FunctionType
+    source: Source
+
+    def check(self, constants: Mapping[str, Any], runtime: frozenset[str] = frozenset()) -> None:
+        """Raises the first language error that is certain for these constexpr values, before
+        anything runs. `constants` are parameters with plain values, `runtime` those with tensors.
+        """
+        names = Names(self.original, self.source.tree)
+        problems = find(self.source.tree, names)
+        problem = first_certain(self.source.tree, names, problems, constants, runtime)
+        if problem is not None:
+            raise problem.error(self.source)
+
+
+def transform(fn: FunctionType, text: str | None = None) -> FunctionType:
+    """`fn` with compiled meaning; see `prepare`."""
+    return prepare(fn, text).function
+
+
+def prepare(fn: FunctionType, text: str | None = None) -> Prepared:
+    """Makes `fn` ready to run. `text` stands in for the file's text of the function.
+
+    Raises OSError when the source cannot be found."""
+    source, working = source_of(fn, text), source_of(fn, text).tree
+    names = Names(fn, working)
+    rewriter = _Rewriter(names, find(working, names), source)
+    rewriter.function(working)
+    code = _compile(fn, working, rewriter.constants)
+    remember(code, source)
+    return Prepared(fn, _function(fn, code), source)
+
+
+def _function(fn: FunctionType, code: CodeType) -> FunctionType:
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
+    made.__kwdefaults__ = fn.__kwdefaults__
+    made.__annotations__ = fn.__annotations__
+    made.__qualname__ = fn.__qualname__
+    made.__module__ = fn.__module__
+    made.__doc__ = fn.__doc__
+    return made
+
+
+def _compile(
+    fn: FunctionType, tree: ast.FunctionDef, constants: Mapping[str, Callable[..., Any]]
+) -> CodeType:
+    original = fn.__code__
+    scopes = fn.__qualname__.split(".")[:-1]
+    held: ast.stmt = tree
+    inside = "captured.<locals>."
+    if scopes and scopes[-1] != "<locals>":  # a method: private names are mangled with its class
+        held = _at(ast.ClassDef(scopes[-1], [], [], [held], []), tree)
+        inside += f"{scopes[-1]}."
+    captured = [ast.arg(name) for name in original.co_freevars if name != "__class__"]
+    given = ast.arguments([], [_at(a, tree) for a in captured], None, [], [], None, [])
+    outer = _at(ast.FunctionDef("captured", given, [held], [], None), tree)
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    with _warnings_lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python has warned about the text; constants are called
+        flags = original.co_flags & _FLAGS
+        whole = compile(module, original.co_filename, "exec", flags, dont_inherit=True)
+    found = _named(whole, inside + original.co_name)
+    return _with_constants(found, constants, found.co_qualname, original)
+
+
+def _named(code: CodeType, qualname: str) -> CodeType:
+    """The kernel's code, inside the scopes that were put around it."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            if constant.co_qualname == qualname:
+                return constant
+            if qualname.startswith(constant.co_qualname + "."):
+                return _named(constant, qualname)
+    raise AssertionError(f"no code for {qualname}")
+
+
+def _with_constants(
+    code: CodeType, table: Mapping[str, Callable[..., Any]], prefix: str, like: CodeType
+) -> CodeType:
+    """`code` with the functions in place of the strings that stand for them."""
+
+    def replaced(constant: Any) -> Any:
+        if isinstance(constant, CodeType):
+            return _with_constants(constant, table, prefix, like)
+        if isinstance(constant, str) and constant.startswith(_MARK):
+            return table[constant]
+        return constant
+
+    return code.replace(
+        co_flags=code.co_flags & ~CO_NESTED | like.co_flags & CO_NESTED,
+        co_consts=tuple(replaced(c) for c in code.co_consts),
+        co_qualname=like.co_qualname + code.co_qualname.removeprefix(prefix),
+    )
+
+
+def _at(new: T, old: ast.AST) -> T:
+    return ast.copy_location(new, old)
+
+
+def _start(new: T, old: Any) -> T:
+    """`new` at the first character of `old`: on its first line, and no more than a point."""
+    place: Any = _at(new, old)
+    place.end_lineno, place.end_col_offset = place.lineno, place.col_offset
+    return new
+
+
+def _rejection(problem: Problem, source: Source) -> Callable[[], NoReturn]:
+    def reject() -> NoReturn:
+        raise problem.error(source)
+
+    return reject
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, names: Names, problems: Mapping[int, Problem], source: Source) -> None:
+        self.names = names
+        self.problems = problems
+        self.source = source
+        self.constants: dict[str, Callable[..., Any]] = {}
+        self.bound: list[str] = []
+
+    def call(
+        self,
+        name: str,
+        node: ast.AST,
+        *args: ast.expr,
+        function: Any = None,
+        ends: ast.AST | None = None,
+    ) -> ast.Call:
+        """A call of `during.<name>` that stands where `node` stands; the call itself happens at
+        `ends` when that is on a later line, so that no line is visited twice."""
+        key = _MARK + name
+        self.constants[key] = getattr(during, name) if function is None else function
+        place = ast.Constant(key)
+        made = ast.Call(place, list(args), [])
+        _at(made, node if ends is None or ends.lineno == node.lineno else ends)  # type: ignore[attr-defined]
+        _start(place, node)
+        return made
+
+    def function(self, tree: ast.FunctionDef) -> None:
+        body = self.statements(tree.body)
+        for extra in (tree.args.vararg, tree.args.kwarg):
+            if id(extra) in self.problems:
+                body.insert(0, self.rejected(self.problems[id(extra)], _at(ast.Pass(), tree.body[0])))
+        tree.body = body
+        if tree.decorator_list:  # only its line counts: it is the first line of the code
+            tree.decorator_list = [_at(ast.Constant(None), tree.decorator_list[0])]
+
+    def visit(self, node: ast.AST) -> Any:
+        problem = self.problems.get(id(node))
+        if problem is None:
+            return super().visit(node)
+        if problem.name is not None:
+            return self.unsettled(node, problem.name)
+        return self.rejected(problem, node)
+
+    def rejected(self, problem: Problem, node: ast.AST) -> ast.AST:
+        """An error raised when the program gets here."""
+        name = f"reject {len(self.constants)}"
+        made = self.call(name, node, function=_rejection(problem, self.source))
+        return _at(ast.Expr(made), node) if isinstance(node, ast.stmt) else made
+
+    def unsettled(self, node: Any, name: str) -> ast.expr:
+        """A global that is not allowed now, or not there: asked again when the program runs."""
+        if self.names.outer(name) is ABSENT:
+            return node  # type: ignore[no-any-return]
+        return self.call("checked_global", node, node, _at(ast.Constant(name), node))
+
+    # Statements
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for statement in body:
+            found = self.visit(statement)
+            made += found if isinstance(found, list) else [found]
+        return made
+
+    def visit_With(self, node: ast.With) -> ast.stmt:
+        for item in node.items:
+            item.context_expr = self.visit(item.context_expr)
+        node.body = self.statements(node.body)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        target = node.targets[0]
+        rejected = self.rejected_target(target, node)
+        if rejected is not None:
+            return rejected
+        value = self.visit_value(node.value)
+        if isinstance(target, (ast.Tuple, ast.List)):
+            count = _at(ast.Constant(len(target.elts)), node.value)
+            node.value = self.call("unpack", node.value, value, count)
+        else:
+            node.value = self.assigned(value)
+        return node
+
+    def rejected_target(self, target: ast.expr, node: ast.stmt) -> ast.stmt | None:
+        for part in ast.walk(target):
+            if id(part) in self.problems:
+                statement = self.rejected(self.problems[id(part)], _at(ast.Pass(), node))
+                assert isinstance(statement, ast.stmt)
+                return statement
+        return None
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        rejected = self.rejected_target(node.target, node)
+        if rejected is not None or not isinstance(node.target, ast.Name):
+            return rejected or node
+        old = _at(ast.Name(node.target.id, ast.Load()), node.target)
+        new = _at(ast.BinOp(old, node.op, self.visit(node.value)), node)
+        return _at(ast.Assign([node.target], self.assigned(new)), node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        rejected = self.rejected_target(node.target, node)
+        if rejected is not None or node.value is None:
+            return rejected or node
+        if self.names.is_constexpr_type(node.annotation):
+            node.value = self.call("constant", node.value, self.visit(node.value))
+        else:
+            node.value = self.assigned(self.visit_value(node.value))
+        return node
+
+    def assigned(self, value: ast.expr) -> ast.expr:
+        return self.call("assign", value, value)
+
+    def visit_value(self, node: ast.expr) -> Any:
+        """A value about to be assigned: a run-time choice in it becomes a tensor anyway."""
+        if isinstance(node, ast.IfExp) and id(node) not in self.problems:
+            node.test = self.call("choice_test", node.test, self.visit(node.test))
+            node.body, node.orelse = self.visit_value(node.body), self.visit_value(node.orelse)
+            return node
+        return self.visit(node)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        node.value = self.assigned(self.visit_value(node.value))
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        if node.value is not None:
+            node.value = self.call("result", node.value, self.visit_value(node.value))
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        for problem in (id(node.target), id(node.iter), *(id(s) for s in node.orelse[:1])):
+            if problem in self.problems:
+                place = _at(ast.Pass(), node)
+                place.end_lineno, place.end_col_offset = node.iter.end_lineno, node.iter.end_col_offset
+                return self.rejected(self.problems[problem], place)  # type: ignore[return-value]
+        assert isinstance(node.iter, ast.Call)
+        over, carried = self.visit(node.iter), self.carried(node, node.iter)
+        if isinstance(node.iter.func, ast.Name) and self.is_builtin(node.iter.func, "range"):
+            node.iter = self.call("loop_range", over, carried, *over.args)
+            node.iter.keywords = over.keywords
+        else:
+            node.iter = self.call("loop", over, carried, over)
+        node.body = self.statements(node.body)
+        node.orelse = self.statements(node.orelse)
+        return node
+
+    def carried(self, node: ast.For | ast.While, place: ast.expr) -> ast.expr:
+        """The names that a loop's body assigns, as a constant."""
+        names = assigned_names(node.body)
+        if isinstance(node, ast.For):
+            names -= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+        return _start(ast.Constant(tuple(sorted(names))), place)
+
+    def visit_While(self, node: ast.While) -> Any:
+        if node.orelse and id(node.orelse[0]) in self.problems:
+            return self.rejected(self.problems[id(node.orelse[0])], _at(ast.Pass(), node))
+        begin = self.call("begin_while", node.test, self.carried(node, node.test))
+        _start(begin, node)
+        node.test = self.tested("while_test", node.test)
+        node.body = self.statements(node.body)
+        return [_start(ast.Expr(begin), node), node]
+
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        node.test = self.tested("if_test", node.test)
+        node.body = self.statements(node.body)
+        node.orelse = self.statements(node.orelse)
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        parts = [self.visit(part) for part in (node.test, node.msg) if part is not None]
+        return _at(ast.Expr(self.call("assert_", node, *parts)), node)
+
+    # Expressions
+
+    def tested(self, function: str, test: ast.expr) -> ast.expr:
+        start = _at(ast.Pass(), test)
+        value = self.visit(test)
+        return self.call(function, start, value, ends=value)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        place = _at(ast.Pass(), node)
+        node.test = self.tested("begin_choice", node.test)
+        node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+        return self.call("end_choice", place, node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        kind = "and" if isinstance(node.op, ast.And) else "or"
+        values = [self.visit(value) for value in node.values]
+        last, start = values[-1], _at(ast.Pass(), node)
+        for i, value in enumerate(values[:-1]):
+            values[i] = self.call(f"{'next' if i else 'begin'}_{kind}", value, value)
+        node.values = values
+        return self.call(f"end_{kind}", start, node, ends=last)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        node.operand = self.visit(node.operand)
+        return self.call("not_", node, node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        return _at(ast.Tuple([self.visit(e) for e in node.elts], ast.Load()), node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        generator = node.generators[0]
+        if generator.ifs and id(generator.ifs[0]) in self.problems:
+            return self.rejected(self.problems[id(generator.ifs[0])], node)  # type: ignore[return-value]
+        over = self.visit(generator.iter)
+        generator.iter = self.call("tuple_items", over, over)
+        bound = [n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)]
+        self.bound += bound
+        node.elt = self.visit(node.elt)
+        del self.bound[len(self.bound) - len(bound) :]
+        return self.call("tuple_of", node, node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        constexpr = during.is_constexpr(self.names.resolve(node))
+        node.value = self.visit(node.value)
+        if node.attr == "value" and isinstance(node.ctx, ast.Load):
+            return self.call("value_of", node, node.value)
+        return self.call("constant", node, node) if constexpr else node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load) or node.id in self.bound:
+            return node
+        if node.id in _RENAMED and self.is_builtin(node, node.id):
+            key = self.call(_RENAMED[node.id], node).func
+            return _at(key, node)
+        constexpr = during.is_constexpr(self.names.resolve(node))
+        return self.call("constant", node, node) if constexpr else node
+
+    def is_builtin(self, node: ast.Name, name: str) -> bool:
+        return node.id == name and node.id not in self.bound and self.names.is_builtin(name)

@@ -1,0 +1,108 @@
+"""`triton.compiler` and `triton.compiler.compiler`: sources, backends, compiled kernels.
+
+Sources can be made and hashed; `compile` says that it is unsupported, until there is a compiler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from blockstep.errors import (
+    CompilationError,
+    CompileTimeAssertionFailure,
+    UnsupportedError,
+    UnsupportedLanguageConstruct,
+)
+from blockstep.runtime.compat.backend import BaseBackend, CUDABackend
+from blockstep.runtime.compat.cache import get_cache_key, triton_key
+from blockstep.runtime.compiled import CompiledKernel
+from blockstep.target import GPUTarget
+
+__all__ = [
+    "ASTSource", "BaseBackend", "CompilationError", "CompileTimeAssertionFailure", "CompiledKernel",
+    "GPUTarget", "IRSource", "LazyDict", "UnsupportedLanguageConstruct", "compile", "get_cache_key",
+    "make_backend", "triton_key",
+]  # fmt: skip
+__path__: list[str] = []
+
+
+class ASTSource:
+    """A jit function with the types and constants to compile it for."""
+
+    ext = "ttir"
+
+    def __init__(
+        self,
+        fn: Any,
+        signature: Mapping[str, str],
+        constexprs: Mapping[Any, Any] | None = None,
+        attrs: Mapping[Any, Any] | None = None,
+    ) -> None:
+        self.fn = fn
+        self.name = getattr(fn, "__name__", str(fn))
+        self.signature = dict(signature)
+        self.constants = {self._path(k): v for k, v in (constexprs or {}).items()}
+        self.attrs = dict(attrs or {})
+
+    def _path(self, key: Any) -> tuple[int, ...]:
+        return (self.fn.arg_names.index(key),) if isinstance(key, str) else tuple(key)
+
+    def hash(self) -> str:
+        """What a cached result depends on in this source."""
+        parts = (self.fn.cache_key, self.attrs, sorted(self.signature.items()), sorted(self.constants.items()))
+        return hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
+
+
+class IRSource:
+    """A file of intermediate text."""
+
+    def __init__(self, path: str, context: Any = None, backend: Any = None) -> None:
+        self.path = path
+        self.ext = Path(path).suffix[1:]
+        self.src = Path(path).read_text()
+
+    def hash(self) -> str:
+        """What a cached result depends on in this source."""
+        return hashlib.sha256(self.src.encode()).hexdigest()
+
+
+class LazyDict:
+    """A dictionary some of whose entries are computed when it is read."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+        self.extras: list[tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = []
+
+    def add(self, func: Callable[..., dict[str, Any]], args: tuple[Any, ...]) -> None:
+        """Let `func(*args)` give further entries."""
+        self.extras.append((func, args))
+
+    def get(self) -> dict[str, Any]:
+        """All entries."""
+        for func, args in self.extras:
+            self.data = {**self.data, **func(*args)}
+        self.extras.clear()
+        return self.data
+
+
+def make_backend(target: GPUTarget) -> BaseBackend:
+    """The backend that compiles for `target`."""
+    if not CUDABackend.supports_target(target):
+        raise UnsupportedError(f"unsupported: blockstep has no compiler for {target.backend}")
+    return CUDABackend(target)
+
+
+def compile(
+    src: Any,
+    target: GPUTarget | None = None,
+    options: Mapping[str, Any] | None = None,
+    _env_vars: Mapping[str, str] | None = None,
+) -> CompiledKernel:
+    """Refuse: kernels are interpreted here. Launching one as `kernel[grid](...)` runs it."""
+    raise UnsupportedError(
+        f"unsupported: this version of blockstep interprets kernels and does not compile them"
+        f" ({getattr(src, 'name', src)}); launch it instead"
+    )

@@ -1,0 +1,316 @@
+"""One launch: bind the arguments, check the grid, run every program instance, file what was found.
+
+Invariant: nothing of the kernel runs before its arguments, its launch options, its grid and its
+source were accepted. An exception inside the kernel leaves as itself, with the program instance
+noted; what the kernel wrote until then is in the caller's arrays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from blockstep import diagnostics, knobs, target
+from blockstep.errors import TritonError
+from blockstep.findings import CompileFault, Event, GridLimit, Span
+from blockstep.findings import Deadlock as DeadlockFound
+from blockstep.findings import Waiter
+from blockstep.interp import breakpoints
+from blockstep.interp.checkers import checkers_for
+from blockstep.interp.events import Checker, Launched
+from blockstep.interp.scheduler import Deadlock, Program, Scheduler
+from blockstep.interp.step import StepMachine
+from blockstep.language import frames
+from blockstep.language import op as language_op
+from blockstep.language.descriptor import host_descriptor
+from blockstep.language.function import JITFunction, register_launcher
+from blockstep.language.value import tensor
+from blockstep.language.value import tuple as tl_tuple
+from blockstep.runtime import progress, session
+from blockstep.runtime.arguments import Argument, Bound, bind
+from blockstep.runtime.compiled import CompiledKernel
+from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
+from blockstep.runtime.refusal import CallError
+
+WATCHED_MARKS = {
+    "poison": "uninitialised",
+    "division": "division",
+    "wrap": "overflow",
+    "shift": "overflow",
+    "cast": "cast",
+}
+
+
+def launch(
+    function: JITFunction, args: tuple[Any, ...], kwargs: dict[str, Any], *, grid: Any, warmup: bool
+) -> CompiledKernel:
+    """Runs `function` over `grid`. With `warmup`, only checks what a launch would check."""
+    options, named = split_options(kwargs, function)
+    for hook in function.pre_run_hooks:
+        hook(*args, **kwargs)
+    host = _host_span()
+    bound = bind(
+        function.params, args, named, kernel=function.__name__, passed_at=host, options=OPTIONS
+    )
+    check_options(options)
+    handle = CompiledKernel(function, options, function.__name__, 32 * options["num_warps"])
+    current = session.current()
+    if warmup:
+        _body(function, current, host)
+        return handle
+    size = grid_size(grid, bound)
+    knobs.runtime.launch_enter_hook(handle.metadata)
+    _run(function, bound, size, options, host, current)
+    knobs.runtime.launch_exit_hook(handle.metadata)
+    return handle
+
+
+def _host_span() -> Span | None:
+    frame = frames.user_frame(2)
+    return None if frame is None else frames.user_site(2).span
+
+
+def _body(function: JITFunction, current: session.Session, host: Span | None) -> Any:
+    try:
+        return function.body
+    except TritonError as error:
+        _file_compile_fault(error, function, current, host)
+        raise
+
+
+def _file_compile_fault(
+    error: TritonError, function: JITFunction, current: session.Session, host: Span | None
+) -> None:
+    span = getattr(error, "span", None)
+    if current.options.judged and span is not None:
+        text = str(getattr(error, "error_message", "") or error)
+        event = CompileFault(span=span, kernel=function.__name__, host=host, message=text)
+        diagnostics.record(current.report, event)
+
+
+def grid_size(grid: Any, bound: Bound) -> Program:
+    """The grid as three positive numbers.
+
+    Raises CallError for another number of axes, and for sizes that are no positive integers."""
+    if callable(grid):
+        grid = grid(bound.values)
+    if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool):
+        grid = (grid,)
+    if not isinstance(grid, (tuple, list)) or not 1 <= len(grid) <= 3:
+        raise CallError("grid", f"the grid {grid!r} must be 1 to 3 sizes", fix="kernel[(x, y, z)](...)")
+    sizes = []
+    for axis, n in zip("xyz", grid, strict=False):
+        if isinstance(n, bool) or not hasattr(n, "__index__"):
+            fix = "use integer division (triton.cdiv(n, BLOCK) or //)"
+            raise CallError("grid", f"the grid's {axis} is {n!r}, not an integer", fix=fix)
+        if int(n) <= 0:
+            fix = "launch only when there is work, e.g. if n > 0"
+            raise CallError("grid", f"the grid's {axis} is {int(n)}: no program instance", fix=fix)
+        sizes.append(int(n))
+    sizes += [1] * (3 - len(sizes))
+    return sizes[0], sizes[1], sizes[2]
+
+
+@dataclass(slots=True, eq=False)
+class _Judge:
+    """Files the events of one launch."""
+
+    current: session.Session
+
+    def __call__(self, event: Event) -> None:
+        diagnostics.record(self.current.report, event)
+
+
+def _run(
+    function: JITFunction,
+    bound: Bound,
+    grid: Program,
+    options: dict[str, Any],
+    host: Span | None,
+    current: session.Session,
+) -> None:
+    breakpoints.install()
+    chosen = current.options
+    name = function.__name__
+    record = current.report.begin_launch(name, grid, "step", host)
+    judged = chosen.judged and current.report.filters.judges(name, record.number)
+    judge = _Judge(current) if judged else None
+    device = target.current()
+    body = _body(function, current, host)
+    breakpoints.register(body.__code__)
+    if judge is not None and not _fits(grid, device, judge, name, host, record.number):
+        return
+    scheduler = Scheduler(grid, seed=chosen.seed, only=chosen.programs)
+    machine = StepMachine(
+        name, grid, bound.space, scheduler, device, options["num_warps"],
+        (), judge, host, record.number, _watched(current) if judged else frozenset(),
+    )  # fmt: skip
+    if judge is not None:
+        machine.checkers = checkers_for(current.report.wants)
+    values = {a.name: value_of(a) for a in bound.arguments}
+    started = time.perf_counter()
+    try:
+        _execute(machine, body, values, current)
+    finally:
+        bound.finish()
+        record.seconds = time.perf_counter() - started
+        record.programs = scheduler.finished
+
+
+def _watched(current: session.Session) -> frozenset[str]:
+    return frozenset(m for m, kind in WATCHED_MARKS.items() if current.report.wants(kind))
+
+
+def _fits(
+    grid: Program,
+    device: target.Target,
+    judge: _Judge,
+    name: str,
+    host: Span | None,
+    number: int,
+) -> bool:
+    """Reports a grid past the device's limits; such a launch does not run."""
+    total = grid[0] * grid[1] * grid[2]
+    limit = device.grid_product_limit
+    over = [i for i in range(3) if grid[i] > device.grid_limits[i]]
+    if not over and (limit is None or total <= limit):
+        return True
+    axis = over[0] if over else -1
+    size, most = (grid[axis], device.grid_limits[axis]) if over else (total, limit or 0)
+    judge(
+        GridLimit(
+            span=host or Span("", 0), kernel=name, grid=grid, host=host, launch=number,
+            axis=axis, size=size, limit=most, device=device.title,
+        )  # fmt: skip
+    )
+    return False
+
+
+def _execute(
+    machine: StepMachine, body: Callable[..., Any], values: dict[str, Any], current: session.Session
+) -> None:
+    _announce(machine, current)
+    token = language_op.machine.set(machine)
+    shown = progress.Progress(machine) if current.options.progress else None
+    instance = _instance(machine, body, values, shown, current)
+    try:
+        with np.errstate(all="ignore"):
+            machine.scheduler.run(instance)
+    except Deadlock as deadlock:
+        _report_deadlock(machine, deadlock)
+    except BaseException as error:
+        _explain(machine, error, current)
+        raise
+    finally:
+        language_op.machine.reset(token)
+        if shown is not None:
+            shown.close()
+    for checker in machine.checkers:
+        checker.launch_end()
+
+
+def _announce(machine: StepMachine, current: session.Session) -> None:
+    if machine.judge is None:
+        return
+    chosen = current.options
+    launched = Launched(
+        machine.judge, machine.kernel, machine.grid, machine.space, machine.host, machine.launch,
+        chosen.seed, chosen.programs is None,
+    )  # fmt: skip
+    for checker in machine.checkers:
+        checker.launch(launched)
+
+
+def _instance(
+    machine: StepMachine,
+    body: Callable[..., Any],
+    values: dict[str, Any],
+    shown: progress.Progress | None,
+    current: session.Session,
+) -> Callable[[Program], object]:
+    """The function that runs one program instance."""
+    checkers: tuple[Checker, ...] = tuple(machine.checkers)
+    stop = current.options.stop_at
+    wanted = current.options.stop_kernel in (None, machine.kernel)
+
+    def instance(program: Program) -> None:
+        machine.pending = []
+        for checker in checkers:
+            checker.instance(program)
+        if stop is not None and wanted and program == stop:
+            breakpoints.stop_at_first_line(body.__code__)
+        body(**values)
+        for checker in checkers:
+            checker.instance_end(program)
+        if shown is not None:
+            shown.step()
+
+    return instance
+
+
+def _explain(machine: StepMachine, error: BaseException, current: session.Session) -> None:
+    if isinstance(error, TritonError) and machine.judge is not None:
+        site = frames.blamed(error)
+        if site is not None and getattr(error, "span", None) is None:
+            event = CompileFault(**machine.context(site), message=str(error))
+            diagnostics.record(current.report, event)
+    breakpoints.leave_kernel(error, machine.kernel, machine.scheduler.program, machine.grid)
+
+
+def _report_deadlock(machine: StepMachine, deadlock: Deadlock) -> None:
+    """A deadlock is a finding; without a judge it stays an exception."""
+    if machine.judge is None:
+        raise deadlock
+    waiters = []
+    for waiting in deadlock.waiting[:16]:
+        storage = machine.space.find(waiting.address)
+        view = next((v for v in storage.views if waiting.address in range(*v.extent())), None) if storage else None
+        element = view.element(waiting.address) if view is not None else None
+        span = frames.span_of_key(waiting.site)
+        waiters.append(Waiter(waiting.program, span, view.name if view else None, element))
+    first = waiters[0]
+    scheduler = machine.scheduler
+    machine.judge(
+        DeadlockFound(
+            span=first.span, kernel=machine.kernel, program=first.program, grid=machine.grid,
+            host=machine.host, launch=machine.launch, waiters=tuple(waiters),
+            waiting=len(deadlock.waiting), finished=scheduler.finished,
+            not_started=scheduler.total - scheduler.finished - len(deadlock.waiting),
+        )  # fmt: skip
+    )
+
+
+def value_of(argument: Argument) -> Any:
+    """What the kernel's parameter holds."""
+    if argument.kind == "constexpr":
+        return argument.value
+    if argument.kind == "scalar":
+        result = tensor(argument.type.numpy.type(argument.value), argument.type)
+        if argument.type.is_int():
+            result.bounds = (int(argument.value), int(argument.value))
+        return result
+    if argument.kind == "pointer":
+        assert argument.view is not None
+        pointer = tensor(np.int64(argument.view.base), argument.type)
+        pointer.origin = argument.view
+        return pointer
+    if argument.kind == "tuple":
+        return tl_tuple([value_of(item) for item in argument.items], argument.type)
+    assert argument.view is not None
+    base = tensor(np.int64(argument.view.base), _element_pointer(argument))
+    base.origin = argument.view
+    return host_descriptor(argument.value, base)
+
+
+def _element_pointer(argument: Argument) -> Any:
+    from blockstep.language.types import pointer_type
+
+    assert argument.view is not None
+    return pointer_type(argument.view.dtype)
+
+
+register_launcher(launch)

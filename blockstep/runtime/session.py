@@ -1,0 +1,87 @@
+"""What is in force for launches: options and, under `check`, the report they file findings in.
+
+A `with blockstep.check()` block holds for its context (threads started inside see the process
+default); the command line sets the process default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from blockstep import allow as allow_lists
+from blockstep.findings import Filters, Report, Severity
+from blockstep.options import MACHINES, Options, machine_from_environment
+
+
+@dataclass(eq=False, slots=True)
+class Session:
+    """Options, and the report that judged launches file findings in."""
+
+    options: Options
+    report: Report
+    fresh: dict[int, Any] = field(default_factory=dict)  # outputs that may stay unwritten, by base
+
+
+_local: ContextVar[Session | None] = ContextVar("blockstep_session", default=None)
+_process: Session | None = None
+
+
+def make(options: Options, allow: Any = None) -> Session:
+    """A session with an empty report for these options."""
+    filters = Filters(
+        options.only, options.skip, options.kernel, options.launches, options.max_findings
+    )
+    report = Report(
+        filters,
+        allow if allow is not None else allow_lists.AllowList(),
+        Severity(options.fail_on),
+    )
+    return Session(options, report)
+
+
+def current() -> Session:
+    """The session in force; an unjudged one if nobody opened any."""
+    global _process
+    session = _local.get() or _process
+    if session is None:
+        session = _process = make(Options(machine=machine_from_environment()))
+    return session
+
+
+def set_process(session: Session | None) -> None:
+    """Makes `session` the default of every thread of the process."""
+    global _process
+    _process = session
+
+
+@contextmanager
+def using(session: Session) -> Iterator[Session]:
+    """`session` is in force inside the `with`."""
+    token = _local.set(session)
+    try:
+        yield session
+    finally:
+        _local.reset(token)
+
+
+@contextmanager
+def machine(name: str) -> Iterator[None]:
+    """`with blockstep.machine("step"):` runs launches on that machine.
+
+    Raises ValueError for an unknown name."""
+    if name not in MACHINES:
+        raise ValueError(f"no machine is called {name!r}; there are {', '.join(MACHINES)}")
+    session = current()
+    with using(Session(replace(session.options, machine=name), session.report, session.fresh)):
+        yield
+
+
+def finish(session: Session) -> None:
+    """Judges what can only be judged when nothing more will be launched."""
+    for judge in session.fresh.values():
+        judge()
+    session.fresh.clear()

@@ -1,0 +1,7 @@
+"""`triton.tools.link`: linking kernels compiled ahead of time. It needs a compiler's output, and says so when it is used."""
+
+from __future__ import annotations
+
+from blockstep.runtime.compat.forward import lookup
+
+__getattr__ = lookup("triton.tools.link", [])

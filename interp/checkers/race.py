@@ -1,0 +1,344 @@
+"""Races: two program instances touch a byte, one writes, and nothing orders them.
+
+For every byte the checker keeps the last write, and the sets of reads and of atomics since (`interp.chains`), at the
+grain of the accesses (`interp.shadow`). An access conflicts with those of other instances that are not ordered
+before it (`interp.clocks`). The scheme is FastTrack's (Flanagan and Freund, PLDI 2009) with full sets where that keeps
+one epoch. Of each byte with a race the first one is found, for the order in which the instances ran.
+
+Atomics do not race with each other when they have one size and reach each other (a "cta" scope reaches nobody else);
+with plain accesses they do. What a release publishes stays with the bytes until a plain store: later atomics of
+other instances carry it on (a release sequence). The end of a launch orders everything.
+
+Reads cost next to nothing until their storage is first written in the launch: they are noted down, and painted then.
+
+Not seen: races of an order that did not happen (other seeds may), and what lanes of one instance do to each
+other (`overlap` looks at that).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from blockstep.findings import Access, Argument, Program, RaceFound, Site, Touch, elements_of
+from blockstep.interp.chains import Chains
+from blockstep.interp.clocks import BLOCK, SCALAR, Clocks, Epoch, Instance
+from blockstep.interp.events import Checker, Flags, Launched
+from blockstep.interp.memory import Storage
+from blockstep.interp.reach import Reach, reach_of
+from blockstep.interp.shadow import Cells, Index, Table, distinct
+
+WRITE, READS, ATOMICS, SYNC = "write", "reads", "atomics", "sync"
+Why = Literal["plain", "relaxed", "scope", "mixed", "barrier"]
+_NOTES = 64 << 20  # bytes of noted reads of one storage; past it they are painted
+
+
+class Shadow(Cells):
+    """What is known of one storage: the tables, and reads that are noted down only."""
+
+    __slots__ = ("access_size", "noted", "notes", "uneven")
+
+    def __init__(self, base: int, nbytes: int, grain: int) -> None:
+        super().__init__(base, nbytes, grain)
+        self.notes: list[tuple[Epoch, Reach]] | None = []  # None once painted
+        self.noted = 0
+        self.access_size = 0  # of the first atomic
+        self.uneven = False  # atomics of several sizes or of "cta" scope: they may race
+
+
+class Race(Checker):
+    """Finds races; `barriers` says whether a release covers block accesses only after a `debug_barrier`."""
+
+    name: ClassVar[str] = "race"
+
+    def __init__(self, barriers: bool = True) -> None:
+        self.barriers = barriers
+
+    def launch(self, launch: Launched) -> None:
+        """Nothing crosses launches: all tables start anew."""
+        super().launch(launch)
+        self.clocks = Clocks(self.barriers)
+        self.chains = Chains(self.clocks)
+        self._shadows: dict[int, tuple[Storage, Shadow]] = {}
+        self._told: dict[object, bool] = {}  # sites and class -> whether only equal values were seen
+        self._now = self.clocks.of((0, 0, 0))
+
+    def launch_end(self) -> None:
+        """The tables may be large."""
+        self._shadows.clear()
+
+    def instance_end(self, program: Program) -> None:
+        """What only a running instance needs is dropped."""
+        self.clocks.of(program).end()
+
+    def barrier(self, program: Program, site: Site) -> None:
+        """Orders the lanes of one instance, no others."""
+        self.clocks.barrier(self.clocks.of(program))
+
+    def access(self, access: Access) -> None:
+        """Loads and stores; atomics come once they are done."""
+        if access.storage is None or access.kind == "atomic":
+            return
+        reach = reach_of(access)
+        if not reach.count:
+            return
+        p = self._instance(access.program)
+        shadow = self._shadow(access.storage, reach)
+        if access.kind == "write":
+            self._store(access, reach, p, shadow)
+        elif access.sem == "volatile":
+            self._touch_atomically(access, reach, p, shadow, writes=False)
+        else:
+            self._load(access, reach, p, shadow)
+
+    def atomic(self, access: Access, old: Any, new: Any, changed: Flags | None) -> None:
+        """Acquire, check, publish: in this order, so that a lock orders its own cell too."""
+        if access.storage is None:
+            return
+        whole = reach_of(access)
+        if not whole.count:
+            return
+        p = self._instance(access.program)
+        shadow = self._shadow(access.storage, whole)
+        wide = access.scope != "cta"
+        sem = access.sem or "acq_rel"
+        if wide and sem in ("acquire", "acq_rel") and SYNC in shadow.tables:
+            for snapshot in distinct(shadow.tables[SYNC][shadow.index(whole)]):
+                self.clocks.acquire(p, snapshot)
+        if not wide or sem != "acq_rel":
+            p.weak = (len(self.chains.epochs), "relaxed" if wide else "scope")
+        p.synced = len(self.chains.epochs)
+        for reach, writes in _by_effect(access, whole, changed):
+            self._touch_atomically(access, reach, p, shadow, writes)
+        written = [reach for reach, writes in _by_effect(access, whole, changed) if writes]
+        for reach in written:
+            self._publish(access, shadow, shadow.index(reach), p, wide and sem in ("release", "acq_rel"))
+
+    def _publish(self, access: Access, shadow: Shadow, index: Index, p: Instance, release: bool) -> None:
+        if not release:
+            if access.op == "atomic_store" and SYNC in shadow.tables:
+                shadow.tables[SYNC][index] = 0
+            return
+        sync = shadow.table(SYNC)
+        before = sync[index]
+        held = distinct(before)
+        snapshot = self.clocks.release(p)
+        if access.op == "atomic_store" or all(s in p.acquired for s in held if s):
+            sync[index] = snapshot  # what is there is in the snapshot already
+            return
+        joined = {s: self.clocks.join(s, snapshot) for s in held}
+        sync[index] = _mapped(before, joined)
+
+    def _instance(self, program: Program) -> Instance:
+        if self._now.program != program:
+            self._now = self.clocks.of(program)
+        return self._now
+
+    def _shadow(self, storage: Storage, reach: Reach) -> Shadow:
+        found = self._shadows.get(id(storage))
+        if found is None:
+            made = Shadow(storage.base, storage.nbytes, reach.size)
+            found = self._shadows[id(storage)] = (storage, made)
+        return found[1]
+
+    def _epoch(self, access: Access, p: Instance, scalar: bool, writes: bool) -> Epoch:
+        stream = SCALAR if scalar else BLOCK
+        key = (access.site.key, access.op, writes, access.itemsize, p.block if stream else p.scalar, stream)
+        e = p.epochs.get(key)
+        if e is None:
+            e = Epoch(len(self.chains.epochs), p, stream, access.site, access.op, writes)
+            e.size = access.itemsize
+            e.atomic = access.kind == "atomic" or access.sem == "volatile"
+            e.narrow = e.atomic and access.scope == "cta"
+            e.sem, e.scope = access.sem, access.scope
+            self.chains.epochs.append(e)
+            p.epochs[key] = e
+        return e
+
+    def _load(self, access: Access, reach: Reach, p: Instance, shadow: Shadow) -> None:
+        e = self._epoch(access, p, reach.scalar, writes=False)
+        if shadow.notes is not None:
+            shadow.notes.append((e, reach))
+            shadow.noted += 64 if reach.packed else reach.addresses.nbytes
+            if shadow.noted > _NOTES:
+                self._paint(shadow)
+            return
+        index = shadow.index(reach)
+        self._against_writes(access, reach, shadow, index, p)
+        if ATOMICS in shadow.tables:
+            self._against_chain(access, reach, shadow, index, p, ATOMICS, writing=False)
+        self._extend(shadow, READS, index, e)
+
+    def _paint(self, shadow: Shadow) -> None:
+        """Writes the noted reads into the tables; nothing was written before, so none conflicts."""
+        notes, shadow.notes = shadow.notes or [], None
+        for e, reach in notes:
+            self._extend(shadow, READS, shadow.index(reach), e)
+
+    def _store(self, access: Access, reach: Reach, p: Instance, shadow: Shadow) -> None:
+        if shadow.notes is not None:
+            self._paint(shadow)
+        index = shadow.index(reach)
+        self._against_writes(access, reach, shadow, index, p)
+        for name in (READS, ATOMICS):
+            if name in shadow.tables:
+                self._against_chain(access, reach, shadow, index, p, name, writing=True)
+                shadow.tables[name][index] = 0
+        if SYNC in shadow.tables:
+            shadow.tables[SYNC][index] = 0
+        shadow.table(WRITE)[index] = self._epoch(access, p, reach.scalar, writes=True).number
+
+    def _touch_atomically(
+        self, access: Access, reach: Reach, p: Instance, shadow: Shadow, writes: bool
+    ) -> None:
+        if shadow.notes is not None:
+            self._paint(shadow)
+        index = shadow.index(reach)
+        e = self._epoch(access, p, reach.scalar, writes)
+        self._against_writes(access, reach, shadow, index, p)
+        if writes and READS in shadow.tables:
+            self._against_chain(access, reach, shadow, index, p, READS, writing=True)
+        shadow.access_size = shadow.access_size or e.size
+        shadow.uneven = shadow.uneven or e.narrow or e.size != shadow.access_size
+        if shadow.uneven and ATOMICS in shadow.tables:
+            self._against_atomics(access, reach, shadow, index, p, e)
+        self._extend(shadow, ATOMICS, index, e)
+
+    def _extend(self, shadow: Shadow, name: str, index: Index, e: Epoch) -> None:
+        table = shadow.table(name)
+        before = table[index]
+        held = distinct(before)
+        if len(held) == 1:
+            (chain,) = held
+            table[index] = self.chains.add(chain, e)
+        else:
+            table[index] = _mapped(before, {chain: self.chains.add(chain, e) for chain in held})
+
+    def _against_writes(
+        self, access: Access, reach: Reach, shadow: Shadow, index: Index, p: Instance
+    ) -> None:
+        if WRITE not in shadow.tables:
+            return
+        before = shadow.tables[WRITE][index]
+        for number in distinct(before):
+            e = self.chains.epochs[number]
+            if e is not None and e.instance is not p and not self.clocks.ordered(p, e):
+                self.conflict(access, reach, shadow, before == number, e)
+
+    def _against_chain(
+        self, access: Access, reach: Reach, shadow: Shadow, index: Index, p: Instance, name: str, writing: bool
+    ) -> None:
+        before = shadow.tables[name][index]
+        for chain in distinct(before):
+            e = self.chains.unordered(chain, p, writing)
+            if e is not None:
+                self.conflict(access, reach, shadow, before == chain, e)
+
+    def _against_atomics(
+        self, access: Access, reach: Reach, shadow: Shadow, index: Index, p: Instance, mine: Epoch
+    ) -> None:
+        before = shadow.tables[ATOMICS][index]
+        for chain in distinct(before):
+            for e in self.chains.members(chain):
+                apart = e.size != mine.size or e.narrow or mine.narrow
+                if apart and (e.writes or mine.writes) and not self.clocks.ordered(p, e):
+                    self.conflict(access, reach, shadow, before == chain, e)
+                    break
+
+    def conflict(self, access: Access, reach: Reach, shadow: Shadow, cells: Flags, first: Epoch) -> None:
+        """A race of `first` with `access`, at the cells under it that are flagged."""
+        key = (first.site.key, access.site.key, first.op, access.op)
+        if self._told.get(key) is False:
+            return
+        lanes = shadow.lanes(cells, reach.size)
+        both_write = access.kind == "write" and first.writes and not first.atomic
+        same = both_write and _writes_what_is_there(access, reach, lanes)
+        if same and key in self._told:
+            return
+        self._told[key] = same
+        self._tell(access, reach, lanes, first, same)
+
+    def _tell(self, access: Access, reach: Reach, lanes: Flags, first: Epoch, same: bool) -> None:
+        view = access.view
+        elements = () if view is None else elements_of(view, reach.addresses[lanes])
+        count = int(lanes.sum())
+        p = self._instance(access.program)
+        self.found(
+            RaceFound,
+            access.site,
+            access.program,
+            argument=None if view is None else Argument.of(view),
+            first=Touch(
+                first.op,
+                first.site.span,
+                first.instance.program,
+                elements,
+                count,
+                sem=first.sem,
+                scope=first.scope,
+            ),
+            second=Touch(
+                access.op,
+                access.site.span,
+                access.program,
+                elements,
+                count,
+                sem=access.sem,
+                scope=access.scope,
+            ),
+            same_value=same,
+            why=self._why(access, first, p),
+            seed=self.launched.seed,
+        )
+
+    def _why(self, access: Access, first: Epoch, p: Instance) -> Why:
+        """What would have ordered the two, as far as that can be told."""
+        if self.clocks.lacks_barrier(p, first):
+            return "barrier"
+        q = first.instance
+        if q.synced > first.number and p.synced:
+            for weak in (p.weak, q.weak if q.weak and q.weak[0] > first.number else None):
+                if weak is not None:
+                    return "scope" if weak[1] == "scope" else "relaxed"
+        if first.atomic and access.kind == "atomic":
+            return "scope" if "cta" in (first.scope, access.scope) else "plain"
+        return "mixed" if first.atomic or access.kind == "atomic" else "plain"
+
+
+def _mapped(values: Table, to: dict[int, int]) -> Table:
+    """Each value replaced by what it maps to."""
+    held = np.array(sorted(to), np.int32)
+    new = np.array([to[int(value)] for value in held], np.int32)
+    found: Table = new[np.searchsorted(held, values)]
+    return found
+
+
+def _by_effect(access: Access, whole: Reach, changed: Flags | None) -> list[tuple[Reach, bool]]:
+    """The lanes that wrote and those that only read, which the lanes of a compare-and-swap may do."""
+    if access.op == "atomic_load":
+        return [(whole, False)]
+    if changed is None or access.op != "atomic_cas":
+        return [(whole, True)]
+    wrote = np.broadcast_to(np.asarray(changed), access.addresses.shape)
+    active = np.ones(wrote.shape, bool) if access.mask is None else access.mask
+    if not (active & ~wrote).any():
+        return [(whole, True)]
+    if not (active & wrote).any():
+        return [(whole, False)]
+    size = access.itemsize
+    return [
+        (Reach(access.addresses, active & wrote, size), True),
+        (Reach(access.addresses, active & ~wrote, size), False),
+    ]
+
+
+def _writes_what_is_there(access: Access, reach: Reach, lanes: Flags) -> bool:
+    """Whether a store leaves the bytes of `lanes` as they are."""
+    if access.value is None or access.storage is None:
+        return False
+    new = np.ascontiguousarray(reach.active(access.value, access.addresses.shape)[lanes])
+    offsets = reach.addresses[lanes] - access.storage.base
+    there = access.storage.data[offsets[:, None] + np.arange(reach.size)]
+    same: bool = new.tobytes() == there.tobytes()
+    return same

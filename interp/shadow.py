@@ -1,0 +1,80 @@
+"""`Cells`: what a checker keeps for every byte of a storage, at the grain that the accesses have.
+
+A cell stands for `grain` bytes, a power of two that divides the start and the size of every access seen so
+far. A finer access halves the cells (`np.repeat`), so a cell never stands for bytes with different
+pasts: what is kept is exact to the byte for any mixture of widths and alignments.
+
+Tables are int32 with 0 for "nothing"; they are made when first written, and zeroed by the system
+page by page, so an untouched part of a large array costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from blockstep.interp.reach import Reach
+
+Table = npt.NDArray[np.int32]
+Index = slice | npt.NDArray[np.int64]
+
+
+class Cells:
+    """The tables of one storage, which begins at `base` and has `nbytes` bytes."""
+
+    __slots__ = ("base", "grain", "nbytes", "shift", "tables")
+
+    def __init__(self, base: int, nbytes: int, grain: int) -> None:
+        self.base, self.nbytes = base, nbytes
+        self.grain = grain
+        self.shift = grain.bit_length() - 1
+        self.tables: dict[str, Table] = {}
+
+    def table(self, name: str) -> Table:
+        """A table, all zeros at first."""
+        found = self.tables.get(name)
+        if found is None:
+            found = self.tables[name] = np.zeros(-(-self.nbytes // self.grain), np.int32)
+        return found
+
+    def index(self, reach: Reach) -> Index:
+        """The cells under the active lanes: `reach.size // grain` a lane, in lane order."""
+        start = reach.low - self.base
+        odd = (start | reach.size) & (self.grain - 1)
+        if odd:
+            self.refine(odd & -odd)
+        if reach.packed:
+            return slice(start >> self.shift, (reach.high - self.base) >> self.shift)
+        offsets = reach.addresses - self.base
+        odd = int(np.bitwise_or.reduce(offsets)) & (self.grain - 1)
+        if odd:
+            self.refine(odd & -odd)
+        cells = offsets >> self.shift
+        per_lane = reach.size >> self.shift
+        if per_lane > 1:
+            cells = (cells[:, None] + np.arange(per_lane)).reshape(-1)
+        return cells
+
+    def refine(self, grain: int) -> None:
+        """Makes cells smaller; each keeps what its bytes had."""
+        times = self.grain // grain
+        self.grain, self.shift = grain, grain.bit_length() - 1
+        count = -(-self.nbytes // grain)
+        self.tables = {name: np.repeat(t, times)[:count] for name, t in self.tables.items()}
+
+    def lanes(self, positions: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
+        """For flags of cells as `index` gave them: the active lanes with a flagged cell."""
+        found: npt.NDArray[np.bool_] = positions.reshape(-1, size // self.grain).any(axis=1)
+        return found
+
+
+def distinct(values: Table) -> Any:
+    """The values that occur; one comparison of bytes where there is only one."""
+    raw = values.tobytes()
+    if raw[4:] == raw[:-4]:
+        return (values.item(0),) if raw else ()
+    if len(values) <= 4096:
+        return set(values.tolist())
+    return np.unique(values).tolist()

@@ -1,0 +1,168 @@
+"""The step machine: one program instance at a time, each operation evaluated as it is called.
+
+The user's own function runs under CPython; a `tl` call hands an operation here and gets a value
+whose `handle` is a NumPy array or scalar of exactly the value's type. So a debugger stands in the
+user's lines and sees results, not symbols.
+
+Invariant: `emit` calls an operation's meaning and nothing else for its value; what checkers need
+(marks, limits, provenance) is kept beside it and never changes it. Operations without a meaning
+have a handler in `interp.effects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from blockstep.findings import Event, Lanes, Site, Span, UndefinedReached
+from blockstep.interp import marks
+from blockstep.interp.arithmetic import WATCHES
+from blockstep.interp.effects import HANDLERS
+from blockstep.interp.events import Checker
+from blockstep.interp.memory import AddressSpace
+from blockstep.interp.scheduler import Program, Scheduler
+from blockstep.language.frames import user_site
+from blockstep.language.op import Family, Op
+from blockstep.language.value import tensor
+from blockstep.target import Target
+
+
+class Judge(Protocol):
+    """Who hears of events: the launch, which turns them into findings."""
+
+    def __call__(self, event: Event) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class StepMachine:
+    """Evaluates the operations of one launch. `judge` is None when nothing is checked."""
+
+    kernel: str
+    grid: Program
+    space: AddressSpace
+    scheduler: Scheduler
+    device: Target
+    num_warps: int = 4
+    checkers: Sequence[Checker] = ()
+    judge: Judge | None = None
+    host: Span | None = None
+    launch: int | None = None
+    watched: frozenset[str] = frozenset()  # names of marks that are wanted
+    pending: list[Any] = field(default_factory=list)
+
+    def emit(self, op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+        """The value of one operation."""
+        meaning = op.meaning
+        if meaning is None:
+            return HANDLERS[op.name](self, op, operands, attributes)
+        kind = op.rule(*[x.type for x in operands], **attributes)
+        data = meaning(*[x.handle for x in operands], **attributes)
+        if type(kind) is tuple:
+            result: Any = tuple([tensor(d, k) for d, k in zip(data, kind, strict=True)])
+        else:
+            result = tensor(data, kind)
+            if kind.scalar.is_ptr():
+                result.origin = _origin(operands)
+        if self.judge is not None:
+            self._facets(op, operands, attributes, result)
+        return result
+
+    def _facets(
+        self, op: Op, operands: tuple[Any, ...], attributes: dict[str, Any], result: Any
+    ) -> None:
+        for x in operands:
+            if x.marks is not None:
+                marks.spread(op, operands, attributes, result)
+                break
+        watch = WATCHES.get(op.name)
+        if watch is not None:
+            if result.type.scalar._integer:
+                watch(op, operands, result, self.scheduler.program)
+        elif op.family is Family.SHAPE and len(operands) == 1 and type(result) is tensor:
+            result.bounds = operands[0].bounds
+
+    def truth(self, x: Any, kind: str) -> bool:
+        """The value of a scalar condition; `kind` is what it decides ("branch", "while")."""
+        if x.numel != 1:
+            raise ValueError(
+                "a condition must be a scalar: reduce the block first, or use tl.where"
+                f" (this one is {x.type})"
+            )
+        if x.marks is not None and self.judge is not None:
+            self.reach(x, "branch", user_site(), op=kind)
+        return bool(np.asarray(x.handle).reshape(()))
+
+    def loop_bound(self, x: Any) -> int:
+        """A loop's start, end or step as a number."""
+        if not isinstance(x, tensor):
+            return int(x)
+        if x.numel != 1 or not x.type.scalar.is_int():
+            raise TypeError(f"a loop bound must be an integer scalar, not {x.type}")
+        if x.marks is not None and self.judge is not None:
+            self.reach(x, "loop-bound", user_site(), op="range")
+        return int(np.asarray(x.handle).reshape(()))
+
+    def reach(
+        self,
+        x: tensor,
+        sink: Any,
+        site: Site,
+        *,
+        active: Any = None,
+        op: str = "",
+        view: Any = None,
+        only: frozenset[str] | None = None,
+    ) -> None:
+        """Reports the marked elements of `x` that decide something at `site`."""
+        from blockstep.findings import Argument
+
+        for name, taint in (x.marks or {}).items():
+            if name not in self.watched or (only is not None and name not in only):
+                continue
+            lanes = np.broadcast_to(taint.lanes, x.type.shape)
+            if active is not None:
+                lanes = lanes & active
+            if np.any(lanes):
+                argument = None if view is None else Argument.of(view)
+                self.report(
+                    UndefinedReached,
+                    site,
+                    mark=taint.born(),
+                    sink=sink,
+                    lanes=Lanes.of(lanes),
+                    op=op,
+                    argument=argument,
+                )
+
+    def report(self, event: type[Event], site: Site, **fields: Any) -> None:
+        """Tells the judge of an event at `site` in the running program instance."""
+        if self.judge is not None:
+            self.judge(event(**self.context(site), **fields))
+
+    def context(self, site: Site) -> dict[str, Any]:
+        """The fields that every event shares."""
+        return {
+            "span": site.span,
+            "kernel": self.kernel,
+            "program": self.scheduler.program,
+            "grid": self.grid,
+            "host": self.host,
+            "launch": self.launch,
+            "callers": site.callers,
+        }
+
+
+def _origin(operands: tuple[Any, ...]) -> Any:
+    """Where a pointer comes from: the one view of its operands, or all of them."""
+    found: list[Any] = []
+    for x in operands:
+        views = x.origin if isinstance(x.origin, tuple) else (x.origin,)
+        for view in views:
+            if view is not None and view not in found:
+                found.append(view)
+    if len(found) == 1:
+        return found[0]
+    return tuple(found) or None

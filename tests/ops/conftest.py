@@ -1,0 +1,71 @@
+"""A machine that only evaluates: what an operation's meaning gives, without a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from blockstep.language import members
+from blockstep.language import types as ty
+from blockstep.language.op import Op, machine
+from blockstep.language.value import tensor
+
+
+class Evaluate:
+    """Calls each operation's type rule and meaning, and checks that the two agree."""
+
+    def __init__(self) -> None:
+        self.pending: list[Any] = []
+        self.seen: list[str] = []
+
+    def emit(self, op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+        self.seen.append(op.name)
+        assert op.meaning is not None, op.name
+        kind = op.rule(*[x.type for x in operands], **attributes)
+        data = op.meaning(*[x.handle for x in operands], **attributes)
+        if isinstance(kind, tuple):
+            return tuple(self._value(d, k) for d, k in zip(data, kind, strict=True))
+        return self._value(data, kind)
+
+    def _value(self, data: Any, kind: ty.dtype) -> tensor:
+        assert np.shape(data) == kind.shape, (np.shape(data), kind)
+        assert data.dtype == kind.numpy, (data.dtype, kind)
+        return tensor(data, kind)
+
+    def truth(self, x: Any, kind: str) -> bool:
+        return bool(np.asarray(x.handle).reshape(()))
+
+    def loop_bound(self, x: Any) -> int:
+        return int(x.handle) if isinstance(x, tensor) else int(x)
+
+
+@pytest.fixture
+def evaluating() -> Iterator[Evaluate]:
+    """The machine in force during the test."""
+    members.attach()
+    running = Evaluate()
+    token = machine.set(running)
+    with np.errstate(all="ignore"):
+        yield running
+    machine.reset(token)
+
+
+@pytest.fixture
+def block(evaluating: Evaluate) -> Callable[..., tensor]:
+    """`block(values, tl_dtype)`: a block (or a scalar) with these elements."""
+
+    def make(values: Any, dtype: ty.dtype | None = None) -> tensor:
+        array = np.asarray(values)
+        if dtype is None:
+            dtype = _TYPES[array.dtype.name]
+        array = array.astype(dtype.numpy)
+        kind = ty.blocked(dtype, array.shape)
+        return tensor(array if array.ndim else array[()], kind)
+
+    return make
+
+
+_TYPES = {t.numpy.name: t for t in (ty.int1, *ty.INTEGERS, *ty.FLOATS)}
