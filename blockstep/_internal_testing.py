@@ -154,7 +154,7 @@ def numpy_random(
     if dtype_str in integral_dtypes:
         return _random_integers(shape, np.dtype(dtype_str), rs, low, high)
     if "float8" in dtype_str:
-        return rs.randint(20, 40, shape, dtype=np.int8)
+        return np.asarray(rs.randint(20, 40, shape, dtype=np.int8))
     normal = np.asarray(rs.normal(0, 1, shape))
     if dtype_str in float_dtypes:
         return normal.astype(dtype_str)
@@ -162,7 +162,7 @@ def numpy_random(
         bits = normal.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
         return bits.view(np.float32)
     if dtype_str in ("bool", "int1", "bool_"):
-        return normal > 0.0
+        return np.asarray(normal > 0.0)
     raise RuntimeError(f"Unknown dtype {dtype_str}")
 
 
@@ -172,7 +172,7 @@ def _random_integers(
     limits = np.iinfo(dtype)
     first = limits.min if low is None else max(low, limits.min)
     last = limits.max if high is None else min(high, limits.max)
-    values = rs.randint(first, last, shape, dtype=dtype.type)
+    values = np.asarray(rs.randint(first, last, shape, dtype=dtype.type))
     values[values == 0] = 1
     return values
 
@@ -221,7 +221,7 @@ _KNOWN_NAMES = frozenset(
 
 
 def torch_dtype_name(dtype: Any) -> str:
-    """"int64" for torch.int64 and for tl.int64."""
+    """ "int64" for torch.int64 and for tl.int64."""
     if isinstance(dtype, tl.dtype):
         return str(dtype.name)
     prefix, dot, name = str(dtype).partition(".")
@@ -264,7 +264,9 @@ def unwrap_tensor(t: Any) -> Any:
     return t.base if isinstance(t, TensorWrapper) else t
 
 
-def _fresh_knobs_impl(skipped_attr: set[str] | None = None) -> tuple[Callable[[], Any], Callable[[], None]]:
+def _fresh_knobs_impl(
+    skipped_attr: set[str] | None = None,
+) -> tuple[Callable[[], Any], Callable[[], None]]:
     """Two functions: one gives knobs without assignments or environment, the other puts both back."""
     names = [n for n, v in vars(knobs).items() if isinstance(v, knobs.base_knobs)]
     groups = {n: getattr(knobs, n) for n in names if n not in (skipped_attr or set())}

@@ -174,10 +174,14 @@ class env_class(env_base["type | None"]):
             return None
         module, colon, name = value.partition(":")
         if not colon:
-            raise RuntimeError(f"Unable to read {self.key}: '{value}' isn't of the form MODULE:CLASS")
+            raise RuntimeError(
+                f"Unable to read {self.key}: '{value}' isn't of the form MODULE:CLASS"
+            )
         found: type = getattr(importlib.import_module(module), name)
         if self.type not in {base.__name__ for base in found.__mro__}:
-            raise RuntimeError(f"Unable to use '{value}' from {self.key}: not of type '{self.type}'")
+            raise RuntimeError(
+                f"Unable to use '{value}' from {self.key}: not of type '{self.type}'"
+            )
         return found
 
 
@@ -269,17 +273,19 @@ class cache_knobs(base_knobs):
     """Where compiled kernels are kept."""
 
     home_dir = env_str("TRITON_HOME", os.path.expanduser("~/"))
-    dump_dir = env_str_callable_default("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump"))
-    override_dir = env_str_callable_default(
-        "TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override")
-    )
-    dir = env_str_callable_default("TRITON_CACHE_DIR", lambda: cache.get_triton_dir("cache"))
+    dump_dir = env_str_callable_default("TRITON_DUMP_DIR", lambda: _folder("dump"))
+    override_dir = env_str_callable_default("TRITON_OVERRIDE_DIR", lambda: _folder("override"))
+    dir = env_str_callable_default("TRITON_CACHE_DIR", lambda: _folder("cache"))
     manager_class = env_class("TRITON_CACHE_MANAGER", "CacheManager")
     remote_manager_class = env_class("TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend")
 
     def get_triton_dir(self, dirname: str) -> str:
         """The folder called `dirname` of the cache tree."""
         return os.path.join(self.home_dir, ".triton", dirname)
+
+
+def _folder(dirname: str) -> str:
+    return cache.get_triton_dir(dirname)
 
 
 class compilation_knobs(base_knobs):

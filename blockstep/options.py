@@ -51,12 +51,6 @@ class Options:
     progress: bool = False
     """Whether a long launch shows how far it is, on a terminal."""
 
-    stop_at: Program | None = None
-    """A debugger stops at the first line of this program instance."""
-
-    stop_kernel: str | None = None
-    """A debugger stops in this kernel only (None: the first one that is launched)."""
-
 
 def machine_from_environment() -> str:
     """`BLOCKSTEP_MACHINE`, or "step". Raises ValueError for an unknown machine."""

@@ -68,7 +68,9 @@ class Mark:
     ) -> Any:
         """Measure every point; print, save, draw as asked; with `return_df` return the table or tables."""
         single = isinstance(self.benchmarks, Benchmark)
-        benchmarks = [self.benchmarks] if isinstance(self.benchmarks, Benchmark) else self.benchmarks
+        benchmarks = (
+            [self.benchmarks] if isinstance(self.benchmarks, Benchmark) else self.benchmarks
+        )
         tables = []
         for benchmark in benchmarks:
             rows = self._measure(benchmark, kwargs)
@@ -109,7 +111,8 @@ def _text(rows: list[Row]) -> str:
     lines += [[str(i), *(_number(v) for v in row.values())] for i, row in enumerate(rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
+        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        for line in lines
     )
 
 
@@ -123,7 +126,9 @@ def _save(rows: list[Row], folder: Path, name: str, precision: int) -> None:
         writer = csv.writer(file)
         writer.writerow(rows[0] if rows else [])
         for row in rows:
-            writer.writerow(f"{v:.{precision}f}" if isinstance(v, float) else v for v in row.values())
+            writer.writerow(
+                f"{v:.{precision}f}" if isinstance(v, float) else v for v in row.values()
+            )
 
 
 def _table(rows: list[Row]) -> Any:
@@ -141,9 +146,12 @@ def _draw(benchmark: Benchmark, rows: list[Row], show: bool, save_path: str) -> 
 
     figure, axes = plt.subplots()
     first = benchmark.x_names[0]
-    styles = benchmark.styles or [(None, None)] * len(benchmark.line_names)
+    plain: list[tuple[str | None, str | None]] = [(None, None)] * len(benchmark.line_names)
+    styles = benchmark.styles or plain
     for label, (colour, style) in zip(benchmark.labels(), styles, strict=False):
-        axes.plot([r[first] for r in rows], [r[label] for r in rows], label=label, color=colour, ls=style)
+        axes.plot(
+            [r[first] for r in rows], [r[label] for r in rows], label=label, color=colour, ls=style
+        )
     axes.set(xlabel=benchmark.xlabel or first, ylabel=benchmark.ylabel)
     axes.set_xscale("log" if benchmark.x_log else "linear")
     axes.set_yscale("log" if benchmark.y_log else "linear")

@@ -32,7 +32,13 @@ SUBCORES = 4
 
 def nvsmi(attrs: Sequence[str]) -> list[int]:
     """Values of `attrs` from the program nvidia-smi."""
-    query = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(attrs)}", "--format=csv,noheader,nounits"]
+    query = [
+        "nvidia-smi",
+        "-i",
+        "0",
+        f"--query-gpu={','.join(attrs)}",
+        "--format=csv,noheader,nounits",
+    ]
     return [int(value) for value in subprocess.check_output(query, text=True).split(",")]
 
 
@@ -51,7 +57,9 @@ def _quantile(times: Sequence[float], quantiles: Sequence[float]) -> list[float]
     return [at(q) for q in quantiles]
 
 
-def _summarize_statistics(times: list[float], quantiles: Sequence[float] | None, return_mode: str) -> Any:
+def _summarize_statistics(
+    times: list[float], quantiles: Sequence[float] | None, return_mode: str
+) -> Any:
     if quantiles is not None:
         values = _quantile(times, quantiles)
         return values[0] if len(values) == 1 else values
@@ -152,7 +160,9 @@ def assert_close(x: Any, y: Any, atol: Any = None, rtol: Any = None, err_msg: st
     atol = _tolerance(atol, x if hasattr(x, "dtype") else left, 1e-2)
     rtol = _tolerance(rtol, x if hasattr(x, "dtype") else left, 0.0)
     if left.size > 1 or right.size > 1:
-        np.testing.assert_allclose(left, right, atol=atol, rtol=rtol, equal_nan=True, err_msg=err_msg)
+        np.testing.assert_allclose(
+            left, right, atol=atol, rtol=rtol, equal_nan=True, err_msg=err_msg
+        )
     elif not np.allclose(left, right, atol=atol, rtol=rtol):
         raise AssertionError(f"{err_msg} {left} is not close to {right} (atol={atol}, rtol={rtol})")
 
@@ -177,7 +187,9 @@ def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Any = None)
     """Peak TFLOP/s of the tensor cores at `clock_rate` kHz, by Triton's figures per sub-core."""
     target = devices.current()
     if target.capability[0] < 8:
-        raise UnsupportedError("unsupported: tensor-core figures are known from compute capability 8.0 on")
+        raise UnsupportedError(
+            "unsupported: tensor-core figures are known from compute capability 8.0 on"
+        )
     operations = TENSOR_CORE_OPS.get(_name(dtype))
     if operations is None:
         raise RuntimeError("dtype not supported")
@@ -189,7 +201,9 @@ def get_max_simd_tflops(dtype: Any, clock_rate: float, device: Any = None) -> fl
     operations = {"float32": 32, "fp32": 32, "float16": 64, "fp16": 64, "bfloat16": 64, "bf16": 64}
     if _name(dtype) not in operations:
         raise RuntimeError("dtype not supported")
-    return devices.current().multiprocessors * SUBCORES * clock_rate * operations[_name(dtype)] * 1e-9
+    return (
+        devices.current().multiprocessors * SUBCORES * clock_rate * operations[_name(dtype)] * 1e-9
+    )
 
 
 def cuda_memcheck(**target_kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -198,7 +212,9 @@ def cuda_memcheck(**target_kwargs: Any) -> Callable[[Callable[..., Any]], Callab
 
 
 @contextmanager
-def set_gpu_clock(ref_sm_clock: int = 1350, ref_mem_clock: int = 1215) -> Iterator[tuple[float, float]]:
+def set_gpu_clock(
+    ref_sm_clock: int = 1350, ref_mem_clock: int = 1215
+) -> Iterator[tuple[float, float]]:
     """Inside the `with`: (TFLOP/s, GB/s) of the device profile at these clocks in MHz. No clock is changed."""
     target = devices.current()
     tflops = 1e-6 * 2 * target.multiprocessors * SUBCORES * 256 * ref_sm_clock

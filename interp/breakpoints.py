@@ -91,6 +91,18 @@ def user_caller(frame: FrameType) -> FrameType | None:
     return caller
 
 
+def _hidden_in(calls: list[FrameType]) -> list[bool]:
+    """`is_hidden` for each of a chain of calls, which may be over: such frames have no caller."""
+    hidden: list[bool] = []
+    above = False
+    for frame in calls:
+        code = frame.f_code
+        works_for_us = above and id(code) not in _kernels and _is_library(frame)
+        above = works_for_us or is_ours(code.co_filename)
+        hidden.append(above)
+    return hidden
+
+
 # Tracebacks.
 
 
@@ -104,7 +116,8 @@ def strip_frames(trace: TracebackType | None) -> TracebackType | None:
     while entry is not None:
         entries.append(entry)
         entry = entry.tb_next
-    kept = [entry for entry in entries if not is_hidden(entry.tb_frame)]
+    hidden = _hidden_in([entry.tb_frame for entry in entries])
+    kept = [entry for entry, ours in zip(entries, hidden, strict=True) if not ours]
     if len(kept) == len(entries) or os.environ.get("BLOCKSTEP_TRACEBACK") == "full":
         return trace
     stripped: TracebackType | None = None
@@ -172,7 +185,7 @@ def stop_at_first_line(code: CodeType) -> None:
     before = sys.gettrace()
     debugger = getattr(before, "__self__", None)
     if not isinstance(debugger, bdb.Bdb):
-        import pdb  # it is not needed otherwise, and not small
+        import pdb  # noqa: T100 (it is not needed otherwise, and not small)
 
         debugger = pdb.Pdb()
 
@@ -223,7 +236,30 @@ def _dispatch_call(
     """A hidden frame is not even traced, so that the machine stays fast under a debugger."""
     if debugger.botframe is not None and is_hidden(frame) and not debugger.break_anywhere(frame):
         return None
+    if is_kernel(frame.f_code):
+        _move_named(debugger, frame.f_code)
     return original(debugger, frame, arg)
+
+
+def _move_named(debugger: Any, code: CodeType) -> None:
+    """Move a breakpoint that was set by name from the `def` to where the code begins.
+
+    Before the function exists pdb finds its `def` in the file, but code begins at the first
+    decorator, and every kernel has one.
+    """
+    file, first = debugger.canonic(code.co_filename), code.co_firstlineno
+    body = min((at for _, _, at in code.co_lines() if at and at > first), default=first)
+    for line in [at for at in debugger.breaks.get(file, ()) if first < at < body]:
+        points = bdb.Breakpoint.bplist[file, line]
+        named = [point for point in points if point.funcname == code.co_name]
+        for point in named:
+            points.remove(point)
+            point.line = first
+            bdb.Breakpoint.bplist.setdefault((file, first), []).append(point)
+            debugger._add_to_breaks(file, first)
+        if not points:
+            del bdb.Breakpoint.bplist[file, line]
+            debugger.breaks[file].remove(line)
 
 
 def _set_trace(
@@ -299,7 +335,8 @@ def _get_stack(
     if host:
         index = next(i for i, (inner, _) in enumerate(stack) if inner is frame)
     stack, index = host + stack, len(host) + index
-    shown = [i for i, (f, _) in enumerate(stack) if f is frame or not is_hidden(f)]
+    hidden = _hidden_in([inner for inner, _ in stack])
+    shown = [i for i, (inner, _) in enumerate(stack) if inner is frame or not hidden[i]]
     if not shown:
         return stack, index
     return [stack[i] for i in shown], max(sum(i <= index for i in shown) - 1, 0)

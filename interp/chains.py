@@ -1,11 +1,12 @@
 """`Chains`: sets of epochs that cost one number a cell.
 
-A chain is a node (parent, epoch) of a tree that only grows; 0 is the empty chain. Cells that were read by the same
-instances in the same order share one node, so the readers of an array that every instance reads whole are
-one list, however long the array. Nothing is summarised: the full set can be read off a node.
+A chain is a node (parent, epoch) of a tree that only grows; 0 is the empty chain. Cells that were
+read by the same instances in the same order share one node, so the readers of an array that every
+instance reads whole are one list, however long the array. Nothing is summarised: the full set can
+be read off a node.
 
-Invariant: adding an epoch drops another one only where the new one implies it: the same lanes of the same instance,
-later, and no weaker.
+Invariant: adding an epoch drops another one only where the new one implies it: the same lanes of
+the same instance, later, and no weaker.
 """
 
 from __future__ import annotations

@@ -1,16 +1,19 @@
 """Happens-before between the program instances of one launch.
 
-Program instances of a launch are unordered; only a release in one and an acquire of what it left, in another, order
-them (the PTX memory model, chapter "Memory Consistency Model" of the PTX ISA). A release makes a *snapshot*: the
-clocks of its program instance, and which snapshots that had acquired. Snapshots are never copied into each
-other; what a program instance knows is added up when a conflict asks, and most launches never ask.
+Program instances of a launch are unordered; only a release in one and an acquire of what it left,
+in another, order them (the PTX memory model, chapter "Memory Consistency Model" of the PTX ISA).
+A release makes a *snapshot*: the clocks of its program instance, and which snapshots that had
+acquired. Snapshots are never copied into each other; what a program instance knows is added up
+when a conflict asks, and most launches never ask.
 
-An instance has two clocks. One lane (say, thread 0) makes all scalar accesses, so its own release covers them. A
-block access is spread over all lanes of the instance, and a release by one of them covers the others' only
-from the last `debug_barrier` on; with `barriers=False` it covers them at once.
+An instance has two clocks. One lane (say, thread 0) makes all scalar accesses, so its own release
+covers them. A block access is spread over all lanes of the instance, and a release by one of them
+covers the others' only from the last `debug_barrier` on; with `barriers=False` it covers them at
+once.
 
-Invariant: `ordered(p, e)` is true iff a path of release and acquire leads from access `e` to what `p` does next, and
-never turns false later. Deviation: an acquire counts for the whole instance, whichever lanes made it.
+Invariant: `ordered(p, e)` is true iff a path of release and acquire leads from access `e` to what
+`p` does next, and never turns false later. Deviation: an acquire counts for the whole instance,
+whichever lanes made it.
 """
 
 from __future__ import annotations
@@ -164,7 +167,11 @@ class Clocks:
         if p.pending:
             self._learn(p)
         known = p.known
-        return known is not None and q.index < known.shape[1] and bool(known[e.stream, q.index] >= e.clock)
+        return (
+            known is not None
+            and q.index < known.shape[1]
+            and bool(known[e.stream, q.index] >= e.clock)
+        )
 
     def _learn(self, p: Instance) -> None:
         found = self._closure(p.pending)
@@ -210,7 +217,8 @@ class Clocks:
         """Whether a `debug_barrier` before the release is all that is missing for `ordered`."""
         below = self._below(list(p.acquired), stop_at_closures=False)
         return e.stream == BLOCK and any(
-            self._owner[node] == e.instance.index and self._clocks[node][2] >= e.clock for node in below
+            self._owner[node] == e.instance.index and self._clocks[node][2] >= e.clock
+            for node in below
         )
 
 

@@ -1,16 +1,17 @@
 """`Checker`: what a machine tells whoever judges a launch, as empty hooks.
 
-A machine knows no checker and a checker knows no machine: machines call the hooks below, in this order,
-and checkers answer with events (`blockstep.findings`), which are data without words.
+A machine knows no checker and a checker knows no machine: machines call the hooks below, in this
+order, and checkers answer with events (`blockstep.findings`), which are data without words.
 
     launch  (instance  (access | atomic | barrier)*  instance_end)*  launch_end   ...   session_end
 
-An instance that waits is left in the middle and entered again, so hooks carry the program instance.
-`access` comes before memory is touched, `atomic` right after an atomic was. The lanes that a checker
-wants skipped leave the access before the next checker sees it (`hear`), so all but the first one may
-assume that every active lane lies inside `access.storage`.
+An instance that waits is left in the middle and entered again, so hooks carry the program
+instance. `access` comes before memory is touched, `atomic` right after an atomic was. The lanes
+that a checker wants skipped leave the access before the next checker sees it (`hear`), so all but
+the first one may assume that every active lane lies inside `access.storage`.
 
-Invariant: `access.storage` is one storage, or None where no lane reaches any; `split` sees to that.
+Invariant: `access.storage` is one storage, or None where no lane reaches any; `split` sees to
+that.
 """
 
 from __future__ import annotations
@@ -86,7 +87,9 @@ class Checker:
     def sink(self, what: str, value: Any, site: Site) -> None:
         """`value` decides something at `site`: a branch, an address, a mask, a loop's bound."""
 
-    def found(self, event: type[Event], site: Site | None, program: Program | None, **fields: Any) -> None:
+    def found(
+        self, event: type[Event], site: Site | None, program: Program | None, **fields: Any
+    ) -> None:
         """Tells the judge; without a site the event is about the launch itself."""
         here = self.launched
         span = here.host or Span("", 0) if site is None else site.span
@@ -112,7 +115,6 @@ def hear(checkers: Iterable[Checker], access: Access) -> Flags | None:
         if skip is not None:
             skipped = skip if skipped is None else skipped | skip
             access.mask = ~skip if access.mask is None else access.mask & ~skip
-            access.reach = None
     return skipped
 
 
@@ -122,7 +124,7 @@ def split(access: Access, space: AddressSpace) -> list[Access]:
         return [access]
     parts = []
     for storage, mask in space.locate(access.addresses, access.mask):
-        part = access if mask is access.mask else replace(access, mask=mask, reach=None)
+        part = access if mask is access.mask else replace(access, mask=mask)
         part.storage = storage
         parts.append(part)
     return parts

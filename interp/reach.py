@@ -1,7 +1,8 @@
 """`Reach`: where the active lanes of one access go, worked out once for all checkers.
 
-Invariant: `low <= address` and `address + size <= high` for every active lane, both ends are met, and
-`rising` promises that lane follows lane without sharing a byte; `packed` that they leave none out.
+Invariant: `low <= address` and `address + size <= high` for every active lane, both ends are met,
+and `rising` promises that lane follows lane without sharing a byte; `packed` that they leave none
+out.
 """
 
 from __future__ import annotations
@@ -19,11 +20,22 @@ Addresses = npt.NDArray[np.int64]
 class Reach:
     """The active lanes of an access: how many, from where to where, in which pattern."""
 
-    __slots__ = ("addresses", "count", "high", "low", "mask", "packed", "rising", "scalar", "size")
+    __slots__ = (
+        "addresses",
+        "count",
+        "given",
+        "high",
+        "low",
+        "mask",
+        "packed",
+        "rising",
+        "scalar",
+        "size",
+    )
 
     def __init__(self, addresses: Any, mask: Any, size: int) -> None:
         self.size = size
-        self.mask = mask
+        self.given = self.mask = mask
         self.scalar = np.ndim(addresses) == 0
         if self.scalar:
             self._one(int(addresses), mask is None or bool(mask))
@@ -58,7 +70,9 @@ class Reach:
             self.low, self.high = int(flat.min()), int(flat.max()) + self.size
         self.packed = self.rising and self.high - self.low == count * self.size
 
-    def spread(self, chosen: npt.NDArray[np.bool_], shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    def spread(
+        self, chosen: npt.NDArray[np.bool_], shape: tuple[int, ...]
+    ) -> npt.NDArray[np.bool_]:
         """Flags of active lanes as flags of the block."""
         if self.scalar:
             return np.asarray(bool(chosen.any()) if len(chosen) else False)
@@ -77,8 +91,8 @@ class Reach:
 
 
 def reach_of(access: Access) -> Reach:
-    """The reach of an access; computed at the first call."""
+    """The reach of an access; computed at the first call, and again when the mask was replaced."""
     found: Reach | None = access.reach
-    if found is None:
+    if found is None or found.given is not access.mask:
         found = access.reach = Reach(access.addresses, access.mask, access.itemsize)
     return found

@@ -1,8 +1,9 @@
 """`Cells`: what a checker keeps for every byte of a storage, at the grain that the accesses have.
 
-A cell stands for `grain` bytes, a power of two that divides the start and the size of every access seen so
-far. A finer access halves the cells (`np.repeat`), so a cell never stands for bytes with different
-pasts: what is kept is exact to the byte for any mixture of widths and alignments.
+A cell stands for `grain` bytes, a power of two that divides the start and the size of every
+access seen so far. A finer access halves the cells (`np.repeat`), so a cell never stands for
+bytes with different pasts: what is kept is exact to the byte for any mixture of widths and
+alignments.
 
 Tables are int32 with 0 for "nothing"; they are made when first written, and zeroed by the system
 page by page, so an untouched part of a large array costs nothing.

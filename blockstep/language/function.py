@@ -19,7 +19,7 @@ from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.interface import KernelInterface
 from blockstep.language.op import machine
 from blockstep.language.source import source_of
-from blockstep.language.transform import transform
+from blockstep.language.transform import Prepared, prepare
 from blockstep.language.value import tensor
 
 Launcher = Callable[..., Any]
@@ -130,6 +130,7 @@ class JITFunction(KernelInterface[Any]):
         self.used_global_vals: dict[Any, Any] = {}
         self._text: str | None = None
         self._body: Callable[..., Any] | None = None
+        self._prepared: Prepared | None = None
         self.__name__ = fn.__name__
         self.__qualname__ = fn.__qualname__
         self.__doc__ = fn.__doc__
@@ -145,8 +146,15 @@ class JITFunction(KernelInterface[Any]):
     def body(self) -> Callable[..., Any]:
         """The transformed function. Raises CompilationError for what the language rejects."""
         if self._body is None:
-            self._body = transform(self.fn, self._text)
+            self._body = self.prepared.function
         return self._body
+
+    @property
+    def prepared(self) -> Prepared:
+        """The function with its source and its language checks."""
+        if self._prepared is None:
+            self._prepared = prepare(self.fn, self._text)
+        return self._prepared
 
     @property
     def src(self) -> str:
@@ -169,7 +177,7 @@ class JITFunction(KernelInterface[Any]):
 
     def _unsafe_update_src(self, new_src: str) -> None:
         """Replaces the source text; the next launch runs the new one."""
-        self._text, self._body = new_src, None
+        self._text, self._body, self._prepared = new_src, None, None
         self.device_caches.clear()
 
     @property

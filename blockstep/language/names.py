@@ -67,9 +67,7 @@ class Names:
 
 def _assigned(tree: ast.FunctionDef) -> frozenset[str]:
     """Parameters and every name that the body binds (outside of comprehensions)."""
-    given = tree.args
-    names = {a.arg for a in [*given.posonlyargs, *given.args, *given.kwonlyargs]}
-    names |= {a.arg for a in (given.vararg, given.kwarg) if a is not None}
+    names = _parameters(tree)
     waiting: list[ast.AST] = list(tree.body)
     while waiting:
         node = waiting.pop()
@@ -87,19 +85,48 @@ def _assigned(tree: ast.FunctionDef) -> frozenset[str]:
     return frozenset(names)
 
 
-def assigned_names(body: list[ast.stmt]) -> set[str]:
-    """The names that statements assign run-time values to: not loop variables, not constexprs
-    by annotation, not what is bound inside comprehensions."""
+def carried_names(tree: ast.FunctionDef) -> dict[int, tuple[str, ...]]:
+    """For every loop (by its identity), the names that its body assigns and that are certainly
+    bound before it: what the language calls loop-carried. What a loop's body or one branch of an
+    `if` binds first is gone after it, so it does not count."""
+    found: dict[int, tuple[str, ...]] = {}
+    _carry(tree.body, set(_parameters(tree)), found)
+    return found
+
+
+def _carry(body: list[ast.stmt], bound: set[str], found: dict[int, tuple[str, ...]]) -> set[str]:
+    for node in body:
+        if isinstance(node, (ast.For, ast.While)):
+            targets = _stored([node.target]) if isinstance(node, ast.For) else set()
+            assigned = {name for statement in node.body for name in _assigned_in(statement)}
+            found[id(node)] = tuple(sorted((assigned & bound) - targets))
+            _carry(node.body, bound | targets, found)
+        elif isinstance(node, ast.If):
+            both = [_carry(part, set(bound), found) for part in (node.body, node.orelse)]
+            bound |= both[0] & both[1]
+        elif isinstance(node, ast.With):
+            bound = _carry(node.body, bound, found)
+        else:
+            bound |= _assigned_in(node)
+    return bound
+
+
+def _assigned_in(statement: ast.stmt) -> set[str]:
+    """Names that assignments in a statement bind; not loop variables or comprehensions' names."""
     names: set[str] = set()
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Assign):
-                targets: list[ast.expr] = node.targets
-            elif isinstance(node, (ast.AugAssign, ast.NamedExpr)):
-                targets = [node.target]
-            else:
-                continue
-            names |= {
-                part.id for t in targets for part in ast.walk(t) if isinstance(part, ast.Name)
-            }
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Assign):
+            names |= _stored(node.targets)
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+            names |= _stored([node.target])
     return names
+
+
+def _stored(targets: list[ast.expr]) -> set[str]:
+    return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+
+
+def _parameters(tree: ast.FunctionDef) -> set[str]:
+    given = tree.args
+    named = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    return {a.arg for a in (*named, given.vararg, given.kwarg) if a is not None}

@@ -3,7 +3,8 @@
 Triton compiles both branches of a test known only at run time, the chosen branch of a test on
 constexprs, and nothing after a `return`. The walk follows it with a small evaluator: a value is
 known, `RUNTIME` (a tensor for sure) or `UNKNOWN`; under an unknown test nothing is certain, and
-what is rejected there is raised when a program instance gets to it.
+what is rejected there is raised when a program instance gets to it. Calls of other jit functions
+that are certain are handed to the caller, who walks those functions in turn.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from blockstep.errors import CompilationError
 from blockstep.language import loops
 from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.names import ABSENT, Names
@@ -61,6 +63,9 @@ _FOLDED = (int, float, bool, str, type(None), dtype)
 _RUNTIME_CALLS = frozenset({"load", "program_id", "num_programs", "arange", "atomic_add", "atomic_cas"})
 
 
+Enter = Callable[[ast.Call, Any, list[Any], dict[str | None, Any]], None]
+
+
 class _Found(Exception):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -72,17 +77,18 @@ def first_certain(
     problems: Mapping[int, Problem],
     constants: Mapping[str, Any],
     runtime: frozenset[str] = frozenset(),
+    enter: Enter | None = None,
 ) -> Problem | None:
-    """The first rejected place that this launch cannot avoid, or None."""
+    """The first rejected place that this launch cannot avoid, or None. `enter` is told of every
+    certain call of a jit function: the call, the function, and what is known of its arguments."""
     for problem in problems.values():
         if problem.always:
             return problem
-    if not problems:
-        return None
     known: dict[str, Any] = {name: unwrap(value) for name, value in constants.items()}
     known |= dict.fromkeys(runtime, RUNTIME)
     try:
-        walk = _Walk(names, problems, known)
+        walk = _Walk(names, problems, known, enter)
+        walk.defined |= {a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
         for extra in (tree.args.vararg, tree.args.kwarg):
             walk.certain(extra)
         walk.body(tree.body)
@@ -93,11 +99,17 @@ def first_certain(
 
 class _Walk:
     def __init__(
-        self, names: Names, problems: Mapping[int, Problem], known: dict[str, Any]
+        self,
+        names: Names,
+        problems: Mapping[int, Problem],
+        known: dict[str, Any],
+        enter: Enter | None,
     ) -> None:
         self.names = names
         self.problems = problems
         self.known = known
+        self.enter = enter
+        self.defined: set[str] = set()  # names that are certainly bound
 
     def certain(self, node: ast.AST | None) -> None:
         problem = self.problems.get(id(node))
@@ -119,11 +131,11 @@ class _Walk:
             case ast.For():
                 self.loop(node)
             case ast.While():
-                self.forget(node.body)
                 for part in node.orelse[:1]:
                     self.certain(part)
+                self.forget(node.body)
                 self.value(node.test)
-                self.body(node.body)
+                self.scoped(node.body)
             case ast.With():
                 for item in node.items:
                     self.value(item.context_expr)
@@ -143,27 +155,45 @@ class _Walk:
             constant = isinstance(node, ast.AnnAssign) and self.names.is_constexpr_type(
                 node.annotation
             )
+            if constant:
+                self.define(node)
             self.bind(targets[0], value if constant else _assigned(value))
             return
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child)
 
+    def define(self, node: ast.stmt) -> None:
+        """`x: tl.constexpr = ...`, which may be the only assignment to x."""
+        target = getattr(node, "target", None)
+        if isinstance(target, ast.Name) and target.id in self.defined:
+            message = f"{target.id} is already defined. constexpr cannot be reassigned."
+            raise _Found(Problem(node, message, CompilationError))
+
     def bind(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
             self.known[target.id] = value
+            self.defined.add(target.id)
             return
         for part in ast.walk(target):
             if isinstance(part, ast.Name):
                 self.known[part.id] = UNKNOWN
+                self.defined.add(part.id)
+
+    def scoped(self, body: list[ast.stmt]) -> bool:
+        """A body compiled for run time: names first bound in it are gone after it."""
+        before = set(self.defined)
+        returns = self.body(body)
+        self.defined = before
+        return returns
 
     def branches(self, node: ast.If) -> bool:
         test = self.value(node.test)
         if test is RUNTIME:
             before = dict(self.known)
-            one = self.body(node.body)
+            one = self.scoped(node.body)
             self.known = before
-            two = self.body(node.orelse)
+            two = self.scoped(node.orelse)
             self.forget([node])
             return one and two
         if test is UNKNOWN:
@@ -180,7 +210,9 @@ class _Walk:
         self.forget(node.body)
         static = self.trips(node.iter)
         self.bind(node.target, RUNTIME if static is None else UNKNOWN)
-        if static is None or static > 0:
+        if static is None:
+            self.scoped(node.body)
+        for _ in range(min(static or 0, 2)):  # the second pass meets what the first defined
             self.body(node.body)
 
     def trips(self, node: ast.expr) -> int | None:
@@ -237,9 +269,14 @@ class _Walk:
         return RUNTIME if holder is RUNTIME else UNKNOWN
 
     def value_Call(self, node: ast.Call) -> Any:
-        for part in (node.func, *node.args, *node.keywords):
-            self.value(part)
-        made = self.names.resolve(node.func)
+        self.value(node.func)
+        given = [self.value(part) for part in node.args]
+        named = {part.arg: self.value(part.value) for part in node.keywords}
+        made = unwrap(self.names.resolve(node.func))
+        if self.enter is not None and getattr(made, "__blockstep_jit__", False):
+            starred = any(isinstance(part, ast.Starred) for part in node.args)
+            self.enter(node, made, [] if starred else given, named)
+            return UNKNOWN
         name = getattr(made, "__name__", "")
         ours = str(getattr(made, "__module__", "")).startswith("blockstep.")
         return RUNTIME if ours and name in _RUNTIME_CALLS else UNKNOWN

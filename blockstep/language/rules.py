@@ -238,7 +238,8 @@ class _Rules(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         found = self.names.resolve(node)
         holder = self.names.resolve(node.value)
-        host = isinstance(holder, ModuleType) and holder.__name__ in _HOST_MODULES
+        module = holder.__name__ if isinstance(holder, ModuleType) else ""
+        host = module in _HOST_MODULES or module.partition(".")[0] in DEBUGGERS
         if found is not ABSENT and not host:
             self.reference(node, found)
         self.visit(node.value)

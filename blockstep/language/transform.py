@@ -20,10 +20,11 @@ from inspect import CO_NESTED
 from types import CodeType, FunctionType
 from typing import Any, NoReturn, TypeVar
 
+from blockstep.errors import CompilationError
 from blockstep.language import during
-from blockstep.language.frames import remember
-from blockstep.language.names import ABSENT, Names, assigned_names
-from blockstep.language.reach import first_certain
+from blockstep.language.frames import is_ours, remember
+from blockstep.language.names import ABSENT, Names, carried_names
+from blockstep.language.reach import RUNTIME, UNKNOWN, first_certain
 from blockstep.language.rules import Problem, find
 from blockstep.language.source import Source, source_of
 
@@ -42,15 +43,55 @@ class Prepared:
     function: FunctionType
     source: Source
 
-    def check(self, constants: Mapping[str, Any], runtime: frozenset[str] = frozenset()) -> None:
-        """Raises the first language error that is certain for these constexpr values, before
-        anything runs. `constants` are parameters with plain values, `runtime` those with tensors.
-        """
+    def check(
+        self,
+        constants: Mapping[str, Any],
+        runtime: frozenset[str] = frozenset(),
+        seen: set[Any] | None = None,
+    ) -> None:
+        """Raises the first language error that is certain for these constexpr values, here or in
+        the jit functions called, before anything runs. `constants` are parameters with plain
+        values, `runtime` those with tensors."""
         names = Names(self.original, self.source.tree)
         problems = find(self.source.tree, names)
-        problem = first_certain(self.source.tree, names, problems, constants, runtime)
+        entered = set() if seen is None else seen
+
+        def enter(
+            node: ast.Call, callee: Any, given: list[Any], named: dict[str | None, Any]
+        ) -> None:
+            if not is_ours(callee.fn.__code__.co_filename):
+                self._enter(node, callee.prepared, given, named, entered)
+
+        tree = self.source.tree
+        problem = first_certain(tree, names, problems, constants, runtime, enter)
         if problem is not None:
             raise problem.error(self.source)
+
+    def _enter(
+        self,
+        node: ast.Call,
+        callee: Prepared,
+        given: list[Any],
+        named: dict[str | None, Any],
+        seen: set[Any],
+    ) -> None:
+        passed = {**dict(zip(callee.parameters, given, strict=False)), **named}
+        key = (id(callee), repr(sorted(passed.items(), key=str)))
+        if key in seen:
+            return
+        seen.add(key)
+        runtime = frozenset(str(name) for name, value in passed.items() if value is RUNTIME)
+        constants = {str(k): v for k, v in passed.items() if v is not RUNTIME and v is not UNKNOWN}
+        try:
+            callee.check(constants, runtime, seen)
+        except CompilationError as inner:
+            source, span = self.source, self.source.span(node)
+            raise CompilationError(source.text, source.relative(node), None, span) from inner
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the parameters that can be passed by position."""
+        return [a.arg for a in (*self.source.tree.args.posonlyargs, *self.source.tree.args.args)]
 
 
 def transform(fn: FunctionType, text: str | None = None) -> FunctionType:
@@ -160,6 +201,7 @@ class _Rewriter(ast.NodeTransformer):
         self.source = source
         self.constants: dict[str, Callable[..., Any]] = {}
         self.bound: list[str] = []
+        self.carries: dict[int, tuple[str, ...]] = {}
 
     def call(
         self,
@@ -180,6 +222,7 @@ class _Rewriter(ast.NodeTransformer):
         return made
 
     def function(self, tree: ast.FunctionDef) -> None:
+        self.carries = carried_names(tree)
         body = self.statements(tree.body)
         for extra in (tree.args.vararg, tree.args.kwarg):
             if id(extra) in self.problems:
@@ -300,11 +343,8 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def carried(self, node: ast.For | ast.While, place: ast.expr) -> ast.expr:
-        """The names that a loop's body assigns, as a constant."""
-        names = assigned_names(node.body)
-        if isinstance(node, ast.For):
-            names -= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
-        return _start(ast.Constant(tuple(sorted(names))), place)
+        """The names that are carried around a loop, as a constant."""
+        return _start(ast.Constant(self.carries[id(node)]), place)
 
     def visit_While(self, node: ast.While) -> Any:
         if node.orelse and id(node.orelse[0]) in self.problems:

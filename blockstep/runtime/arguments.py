@@ -226,7 +226,7 @@ def specialise(name: str, value: Any, binding: Binding, keep: bool = False) -> A
         return Argument(name, "constexpr", None, None)
     if kind is bool:
         return Argument(name, "scalar", value, types.int1)
-    if isinstance(value, float) and not isinstance(value, np.generic):
+    if isinstance(value, float):  # numpy.float64 is one, too
         return Argument(name, "scalar", float(value), types.float32)
     if kind is constexpr:
         return Argument(name, "constexpr", value.value, None)

@@ -6,6 +6,8 @@ through `device_memory`. A refusal names the argument, what was passed, what wou
 
 from __future__ import annotations
 
+import ctypes
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -70,6 +72,7 @@ def is_array(x: Any) -> bool:
         or (not isinstance(x, np.generic) and hasattr(x, "__dlpack__"))
         or callable(getattr(x, "data_ptr", None))
         or (not isinstance(x, np.generic) and hasattr(x, "__array_interface__"))
+        or isinstance(x, (memoryview, array, ctypes.Array))
     )
 
 
@@ -266,12 +269,15 @@ def _pointer_view(x: Any, name: str, binding: Binding) -> View:
             )
         view.dtype = element
         return view
-    address, shape = int(x.data_ptr()), tuple(getattr(x, "shape", (1,)))
+    address = int(x.data_ptr())
+    storage = binding.space.find(address)
+    rest = (storage.end - address) // element.itemsize if storage is not None else 0
+    shape = tuple(getattr(x, "shape", (rest,)))
     strides = (
         tuple(x.stride()) if callable(getattr(x, "stride", None)) else contiguous_strides(shape)
     )
     return View(
-        binding.space.find(address),
+        storage,
         name,
         element,
         address,

@@ -113,9 +113,9 @@ class Autotuner(KernelInterface[Any]):
             return self._do_bench
         from blockstep.testing import do_bench
 
-        warmup, rep = self.num_warmups, self.num_reps
-        given = {k: v for k, v in (("warmup", warmup), ("rep", rep)) if v is not None}
-        return lambda call, quantiles: do_bench(call, quantiles=quantiles, **given)
+        warmup = 25 if self.num_warmups is None else self.num_warmups
+        rep = 100 if self.num_reps is None else self.num_reps
+        return lambda call, quantiles: do_bench(call, warmup, rep, quantiles=quantiles)
 
     @property
     def measured(self) -> bool:

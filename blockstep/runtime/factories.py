@@ -13,6 +13,7 @@ originals back.
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import threading
 from collections.abc import Callable
@@ -56,7 +57,7 @@ class Factories:
             self._patch_all(np, "numpy", _NUMPY)
             torch = torch_module()
             if torch is not None and hasattr(torch, "empty_strided") and hasattr(torch, "Tensor"):
-                _settle(torch)
+                _settle()
                 self._patch_all(torch, "torch", _TORCH)
                 self._patch_all(torch.Tensor, "torch.Tensor", _TENSOR)
 
@@ -100,14 +101,25 @@ class Factories:
             self._originals[holder, name] = vars(holder).get(
                 name
             )  # None: inherited, so there is nothing to put back
-            setattr(holder, name, _marking(original, f"{path}.{name}"))
+            factory = _marking(original, f"{path}.{name}")
+            if path == "torch":
+                _stand_in(factory, original)
+            setattr(holder, name, factory)
 
 
-def _settle(torch: Any) -> None:
+def _settle() -> None:
     """Let torch note the originals first: `with torch.device(...)` knows them by identity."""
-    known = getattr(getattr(torch.utils, "_device", None), "_device_constructors", None)
+    known = getattr(importlib.import_module("torch.utils._device"), "_device_constructors", None)
     if callable(known):
         known()
+
+
+def _stand_in(factory: Any, original: Any) -> None:
+    """Let `torch.jit.script` compile calls of `factory` as it compiles those of `original`."""
+    builtins = importlib.import_module("torch.jit._builtins")
+    table = builtins._get_builtin_table()
+    if id(original) in table:
+        table[id(factory)] = table[id(original)]
 
 
 def _marking(original: Callable[..., Any], name: str) -> Callable[..., Any]:

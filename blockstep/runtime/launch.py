@@ -30,7 +30,7 @@ from blockstep.language.descriptor import host_descriptor
 from blockstep.language.function import JITFunction, register_launcher
 from blockstep.language.value import tensor
 from blockstep.language.value import tuple as tl_tuple
-from blockstep.runtime import progress, session
+from blockstep.runtime import children, progress, session
 from blockstep.runtime.arguments import Argument, Bound, bind
 from blockstep.runtime.compiled import CompiledKernel
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
@@ -159,6 +159,8 @@ def _run(
         bound.finish()
         record.seconds = time.perf_counter() - started
         record.programs = scheduler.finished
+        if current.file is not None:
+            children.save(current)
 
 
 def _watched(current: session.Session) -> frozenset[str]:
@@ -211,6 +213,8 @@ def _execute(
             shown.close()
     for checker in machine.checkers:
         checker.launch_end()
+        if type(checker).session_end is not Checker.session_end:
+            current.checkers.append(checker)
 
 
 def _announce(machine: StepMachine, current: session.Session) -> None:
@@ -234,15 +238,14 @@ def _instance(
 ) -> Callable[[Program], object]:
     """The function that runs one program instance."""
     checkers: tuple[Checker, ...] = tuple(machine.checkers)
-    stop = current.options.stop_at
-    wanted = current.options.stop_kernel in (None, machine.kernel)
+    on_instance = current.on_instance
 
     def instance(program: Program) -> None:
         machine.pending = []
         for checker in checkers:
             checker.instance(program)
-        if stop is not None and wanted and program == stop:
-            breakpoints.stop_at_first_line(body.__code__)
+        if on_instance is not None:
+            on_instance(machine.kernel, body.__code__, program)
         body(**values)
         for checker in checkers:
             checker.instance_end(program)

@@ -120,9 +120,7 @@ class Redirect(importlib.metadata.DistributionFinder):
         if fullname == "torch" and self.device_map:
             return self._torch_spec(path)
         if fullname == "triton":
-            return importlib.util.spec_from_file_location(
-                "triton", PACKAGE, submodule_search_locations=[]
-            )
+            return _package_spec()
         if not fullname.startswith("triton."):
             return None
         _refuse(fullname)
@@ -159,6 +157,14 @@ class Redirect(importlib.metadata.DistributionFinder):
     def invalidate_caches(self) -> None: ...
 
 
+def _package_spec() -> importlib.machinery.ModuleSpec | None:
+    """The package `triton`, with no folder that submodules could be found in."""
+    spec = importlib.util.spec_from_file_location("triton", PACKAGE, submodule_search_locations=[])
+    if spec is not None:
+        spec.submodule_search_locations = []
+    return spec
+
+
 def _map_devices() -> None:
     from blockstep.runtime import torch_device
 
@@ -168,7 +174,9 @@ def _map_devices() -> None:
 def _refuse(fullname: str) -> None:
     for name, reason in UNSUPPORTED.items():
         if fullname == name or fullname.startswith(f"{name}."):
-            raise ModuleNotFoundError(f"unsupported: blockstep has no {fullname}: {reason}", name=fullname)
+            raise ModuleNotFoundError(
+                f"unsupported: blockstep has no {fullname}: {reason}", name=fullname
+            )
 
 
 def _resolve(fullname: str) -> ModuleType | None:

@@ -6,15 +6,16 @@ default); the command line sets the process default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from blockstep import allow as allow_lists
 from blockstep.findings import Filters, Report, Severity
-from blockstep.options import MACHINES, Options, machine_from_environment
+from blockstep.options import MACHINES, Options, Program, machine_from_environment
 
 
 @dataclass(eq=False, slots=True)
@@ -23,7 +24,9 @@ class Session:
 
     options: Options
     report: Report
-    fresh: dict[int, Any] = field(default_factory=dict)  # outputs that may stay unwritten, by base
+    checkers: list[Any] = field(default_factory=list)  # that have something to say at the end
+    file: Path | None = None  # where a child process leaves its report
+    on_instance: Callable[[str, Any, Program], None] | None = None  # a debugger's: kernel, code, id
 
 
 _local: ContextVar[Session | None] = ContextVar("blockstep_session", default=None)
@@ -35,11 +38,8 @@ def make(options: Options, allow: Any = None) -> Session:
     filters = Filters(
         options.only, options.skip, options.kernel, options.launches, options.max_findings
     )
-    report = Report(
-        filters,
-        allow if allow is not None else allow_lists.AllowList(),
-        Severity(options.fail_on),
-    )
+    known = allow if allow is not None else allow_lists.AllowList()
+    report = Report(filters=filters, fail_on=Severity(options.fail_on), allow=known)
     return Session(options, report)
 
 
@@ -76,12 +76,12 @@ def machine(name: str) -> Iterator[None]:
     if name not in MACHINES:
         raise ValueError(f"no machine is called {name!r}; there are {', '.join(MACHINES)}")
     session = current()
-    with using(Session(replace(session.options, machine=name), session.report, session.fresh)):
+    with using(replace(session, options=replace(session.options, machine=name))):
         yield
 
 
 def finish(session: Session) -> None:
     """Judges what can only be judged when nothing more will be launched."""
-    for judge in session.fresh.values():
-        judge()
-    session.fresh.clear()
+    for checker in session.checkers:
+        checker.session_end()
+    session.checkers.clear()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 from blockstep import target as devices
 from blockstep.runtime.compat.driver import WallClockEvent
@@ -27,7 +27,7 @@ class Stream:
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None: ...
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None: ...
@@ -54,7 +54,7 @@ class Device:
     def __init__(self, device: Any = None) -> None:
         self.idx = 0
 
-    def __enter__(self) -> Device:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None: ...

@@ -20,7 +20,6 @@ from typing import Any
 from blockstep.runtime.torch_cuda import answers
 
 
-
 class _Map:
     """The map of this process: the mode, and what it replaced."""
 
@@ -70,7 +69,9 @@ class _Map:
 
         return register
 
-    def _start(self, start: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+    def _start(
+        self, start: Callable[[threading.Thread], None]
+    ) -> Callable[[threading.Thread], None]:
         @functools.wraps(start)
         def start_inside(thread: threading.Thread) -> None:
             thread.run = self.inside(thread.run)  # type: ignore[method-assign]
@@ -109,7 +110,11 @@ def _device_mode() -> Any:
         """Replaces the device in the arguments of every torch function."""
 
         def __torch_function__(
-            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+            self,
+            func: Any,
+            types: Any,
+            args: tuple[Any, ...] = (),
+            kwargs: dict[str, Any] | None = None,
         ) -> Any:
             kwargs = dict(kwargs or {})
             result = on_tensor(func, args)

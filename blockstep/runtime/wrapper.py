@@ -59,7 +59,9 @@ class TensorWrapper:
 
     def data_ptr(self) -> int:
         """Address of the first element."""
-        return int(self.base.data_ptr() if hasattr(self.base, "data_ptr") else self.base.ctypes.data)
+        return int(
+            self.base.data_ptr() if hasattr(self.base, "data_ptr") else self.base.ctypes.data
+        )
 
     def stride(self, *axis: int) -> Any:
         """Strides in elements, or the one of `axis`."""
@@ -112,6 +114,10 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
     if dtype == base.dtype:
         return base
-    if isinstance(tensor, TensorWrapper) or hasattr(base, "data_ptr") or hasattr(base, "__array_interface__"):
+    if (
+        isinstance(tensor, TensorWrapper)
+        or hasattr(base, "data_ptr")
+        or hasattr(base, "__array_interface__")
+    ):
         return TensorWrapper(base, dtype)
     raise TypeError(f"cannot reinterpret a {type(tensor).__name__}")

@@ -65,7 +65,9 @@ class MXFP4Tensor(_Codes):
 
         if dtype != torch.float32:
             raise TypeError(f"E2M1 converts to float32 only, not {dtype}")
-        table = torch.tensor([*E2M1_MAGNITUDES, *(-m for m in E2M1_MAGNITUDES)], device=self.data.device)
+        table = torch.tensor(
+            [*E2M1_MAGNITUDES, *(-m for m in E2M1_MAGNITUDES)], device=self.data.device
+        )
         return table[self.data.long()]
 
     def _from_float(self, values: Any) -> Any:
@@ -85,7 +87,9 @@ class MXFP4Tensor(_Codes):
         import torch
 
         if not 0 <= dim < self.data.ndim:
-            raise IndexError(f"there is no dimension {dim} to pack along: the rank is {self.data.ndim}")
+            raise IndexError(
+                f"there is no dimension {dim} to pack along: the rank is {self.data.ndim}"
+            )
         moved = self.data.movedim(dim, -1)
         if moved.shape[-1] % 2:
             moved = torch.nn.functional.pad(moved, (0, 1))
@@ -108,7 +112,11 @@ class MXScaleTensor(_Codes):
     def random(self, low: float | None = None, high: float | None = None) -> Self:
         """Fill with random powers of two from `low` to `high`, never NaN."""
         first = 0 if low is None else max(0, int(math.log2(low)) + E8M0_BIAS)
-        last = E8M0_LARGEST if high is None else min(E8M0_LARGEST, max(0, int(math.log2(high)) + E8M0_BIAS))
+        last = (
+            E8M0_LARGEST
+            if high is None
+            else min(E8M0_LARGEST, max(0, int(math.log2(high)) + E8M0_BIAS))
+        )
         if first > last:
             raise ValueError("Low must be less than or equal to high")
         self.data = self._draw(first, last)

@@ -22,6 +22,8 @@ ROWS = 1 << 30
 WRAP = 1 << 34
 UNBOUNDED = 0x7FFF0000
 
+constexpr: Any = tl.constexpr
+
 
 def create_ragged_descriptor(T: Any, block_shape: Any, ragged_dim: int = 0) -> TensorDescriptor:
     """A descriptor of `T` whose blocks can be cut at the end of any batch of axis `ragged_dim`."""
@@ -46,23 +48,29 @@ def create_ragged_descriptor(T: Any, block_shape: Any, ragged_dim: int = 0) -> T
 
 
 @jit
-def to_ragged_indices(batch_offset, batch_size, row):  # type: ignore[no-untyped-def]
+def to_ragged_indices(batch_offset: Any, batch_size: Any, row: Any) -> Any:
     """The three coordinates that stand for row `row` of the batch."""
     rows = 0x40000000
     return rows, batch_offset + batch_size, rows - batch_size + row
 
 
 @jit
-def load_ragged(TMA, batch_offset, batch_size, coords, ragged_dim: tl.constexpr = 0):  # type: ignore[no-untyped-def]
+def load_ragged(
+    TMA: Any, batch_offset: Any, batch_size: Any, coords: Any, ragged_dim: constexpr = 0
+) -> Any:
     """The block at `coords` of the batch; rows past its end are zero."""
-    tl.static_assert(len(TMA.shape) == len(coords) + 2, "TMA must be a read-write ragged descriptor")
+    tl.static_assert(
+        len(TMA.shape) == len(coords) + 2, "TMA must be a read-write ragged descriptor"
+    )
     wrap, end, row = to_ragged_indices(batch_offset, batch_size, coords[ragged_dim])
     block = TMA.load([wrap, end] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :])
     return tl.reshape(block, block.shape[2:])
 
 
 @jit
-def store_ragged(TMA, batch_offset, batch_size, coords, data, ragged_dim: tl.constexpr = 0):  # type: ignore[no-untyped-def]
+def store_ragged(
+    TMA: Any, batch_offset: Any, batch_size: Any, coords: Any, data: Any, ragged_dim: constexpr = 0
+) -> None:
     """Write `data` at `coords` of the batch; rows past its end are left alone."""
     wrap, end, row = to_ragged_indices(batch_offset, batch_size, coords[ragged_dim])
     block = tl.reshape(data, [1, 1] + data.shape)
@@ -70,7 +78,9 @@ def store_ragged(TMA, batch_offset, batch_size, coords, data, ragged_dim: tl.con
 
 
 @jit
-def atomic_add_ragged(TMA, batch_offset, batch_size, coords, data, ragged_dim: tl.constexpr = 0):  # type: ignore[no-untyped-def]
+def atomic_add_ragged(
+    TMA: Any, batch_offset: Any, batch_size: Any, coords: Any, data: Any, ragged_dim: constexpr = 0
+) -> None:
     """Add `data` at `coords` of the batch atomically; rows past its end are left alone."""
     wrap, end, row = to_ragged_indices(batch_offset, batch_size, coords[ragged_dim])
     block = tl.reshape(data, [1, 1] + data.shape)

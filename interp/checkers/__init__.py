@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from blockstep.interp.checkers.race import *
+
+from blockstep.findings import KINDS
+from blockstep.interp.checkers.bounds import Bounds
+from blockstep.interp.checkers.grid import Grid
+from blockstep.interp.checkers.overlap import Overlap
+from blockstep.interp.checkers.race import Race
+from blockstep.interp.checkers.uninit import Uninit
 from blockstep.interp.events import Checker
 
+# Bounds comes first: the others may assume that every active lane lies inside its storage.
+ALL: tuple[type[Checker], ...] = (Bounds, Uninit, Overlap, Race, Grid)
+
+
 def checkers_for(wants: Callable[[str], bool]) -> list[Checker]:
-    return []
+    """A fresh set for one launch. Bounds is always there: it keeps memory safe for the rest."""
+    wanted = {kind.checker for kind in KINDS.values() if wants(kind.name)}
+    return [make() for make in ALL if make is Bounds or make.name in wanted]

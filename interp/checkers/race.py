@@ -1,18 +1,21 @@
 """Races: two program instances touch a byte, one writes, and nothing orders them.
 
-For every byte the checker keeps the last write, and the sets of reads and of atomics since (`interp.chains`), at the
-grain of the accesses (`interp.shadow`). An access conflicts with those of other instances that are not ordered
-before it (`interp.clocks`). The scheme is FastTrack's (Flanagan and Freund, PLDI 2009) with full sets where that keeps
-one epoch. Of each byte with a race the first one is found, for the order in which the instances ran.
+For every byte the checker keeps the last write, and the sets of reads and of atomics since
+(`interp.chains`), at the grain of the accesses (`interp.shadow`). An access conflicts with those
+of other instances that are not ordered before it (`interp.clocks`). The scheme is FastTrack's
+(Flanagan and Freund, PLDI 2009) with full sets where that keeps one epoch. Of each byte with a
+race the first one is found, for the order in which the instances ran.
 
-Atomics do not race with each other when they have one size and reach each other (a "cta" scope reaches nobody else);
-with plain accesses they do. What a release publishes stays with the bytes until a plain store: later atomics of
-other instances carry it on (a release sequence). The end of a launch orders everything.
+Atomics do not race with each other when they have one size and reach each other (a "cta" scope
+reaches nobody else); with plain accesses they do. What a release publishes stays with the bytes
+until a plain store: later atomics of other instances carry it on (a release sequence). The end of
+a launch orders everything.
 
-Reads cost next to nothing until their storage is first written in the launch: they are noted down, and painted then.
+Reads cost next to nothing until their storage is first written in the launch: they are noted
+down, and painted then.
 
-Not seen: races of an order that did not happen (other seeds may), and what lanes of one instance do to each
-other (`overlap` looks at that).
+Not seen: races of an order that did not happen (other seeds may), and what lanes of one instance
+do to each other (`overlap` looks at that).
 """
 
 from __future__ import annotations
@@ -61,7 +64,9 @@ class Race(Checker):
         self.clocks = Clocks(self.barriers)
         self.chains = Chains(self.clocks)
         self._shadows: dict[int, tuple[Storage, Shadow]] = {}
-        self._told: dict[object, bool] = {}  # sites and class -> whether only equal values were seen
+        self._told: dict[
+            object, bool
+        ] = {}  # sites and class -> whether only equal values were seen
         self._now = self.clocks.of((0, 0, 0))
 
     def launch_end(self) -> None:
@@ -113,9 +118,13 @@ class Race(Checker):
             self._touch_atomically(access, reach, p, shadow, writes)
         written = [reach for reach, writes in _by_effect(access, whole, changed) if writes]
         for reach in written:
-            self._publish(access, shadow, shadow.index(reach), p, wide and sem in ("release", "acq_rel"))
+            self._publish(
+                access, shadow, shadow.index(reach), p, wide and sem in ("release", "acq_rel")
+            )
 
-    def _publish(self, access: Access, shadow: Shadow, index: Index, p: Instance, release: bool) -> None:
+    def _publish(
+        self, access: Access, shadow: Shadow, index: Index, p: Instance, release: bool
+    ) -> None:
         if not release:
             if access.op == "atomic_store" and SYNC in shadow.tables:
                 shadow.tables[SYNC][index] = 0
@@ -144,7 +153,14 @@ class Race(Checker):
 
     def _epoch(self, access: Access, p: Instance, scalar: bool, writes: bool) -> Epoch:
         stream = SCALAR if scalar else BLOCK
-        key = (access.site.key, access.op, writes, access.itemsize, p.block if stream else p.scalar, stream)
+        key = (
+            access.site.key,
+            access.op,
+            writes,
+            access.itemsize,
+            p.block if stream else p.scalar,
+            stream,
+        )
         e = p.epochs.get(key)
         if e is None:
             e = Epoch(len(self.chains.epochs), p, stream, access.site, access.op, writes)
@@ -227,7 +243,14 @@ class Race(Checker):
                 self.conflict(access, reach, shadow, before == number, e)
 
     def _against_chain(
-        self, access: Access, reach: Reach, shadow: Shadow, index: Index, p: Instance, name: str, writing: bool
+        self,
+        access: Access,
+        reach: Reach,
+        shadow: Shadow,
+        index: Index,
+        p: Instance,
+        name: str,
+        writing: bool,
     ) -> None:
         before = shadow.tables[name][index]
         for chain in distinct(before):
@@ -246,7 +269,9 @@ class Race(Checker):
                     self.conflict(access, reach, shadow, before == chain, e)
                     break
 
-    def conflict(self, access: Access, reach: Reach, shadow: Shadow, cells: Flags, first: Epoch) -> None:
+    def conflict(
+        self, access: Access, reach: Reach, shadow: Shadow, cells: Flags, first: Epoch
+    ) -> None:
         """A race of `first` with `access`, at the cells under it that are flagged."""
         key = (first.site.key, access.site.key, first.op, access.op)
         if self._told.get(key) is False:

@@ -124,7 +124,7 @@ def test_numpy_integers_and_nan_are_plain_in_the_end() -> None:
             Severity.ERROR,
             "no",
             Span("a.py", 1),
-            program=(one, one, one),
+            program=(one, one, one),  # type: ignore[arg-type]
             elements=((one,),),  # type: ignore[arg-type]
             details={"value": float("nan"), "lanes": [one]},
         )

@@ -132,7 +132,7 @@ def test_a_race_shows_both_places_under_one_arrow(kernel: Source) -> None:
            = program instances of one launch are unordered; only an atomic with acquire/release semantics links them
         help: tl.atomic_add(total_ptr, s), or give each program instance its own element and add afterwards
         note: seen with --seed 3
-        """,  # noqa: E501
+        """,
     )
 
 
@@ -156,7 +156,7 @@ def test_unwritten_bytes_are_drawn(kernel: Source) -> None:
            |         ^^^^^^^^^^^^^^^^^^^^^ elements 4..7 of 8
            = `out` float16[8], from numpy.empty at run.py:1:   00 3c 00 3c 00 3c 00 3c __ __ __ __ __ __ __ __
         help: store before loading, or allocate with zeros
-        """,  # noqa: E501
+        """,
     )
 
 

@@ -46,7 +46,16 @@ def test_every_view_of_an_array_leads_to_the_same_memory() -> None:
     windows = np.lib.stride_tricks.sliding_window_view(x, 3, axis=1)
     frozen = x[:]
     frozen.flags.writeable = False
-    for part in (x, x[1:], x.T, x[::-1, ::2], x.reshape(-1)[5:], windows, np.asarray(memoryview(x)[1:]), frozen):
+    for part in (
+        x,
+        x[1:],
+        x.T,
+        x[::-1, ::2],
+        x.reshape(-1)[5:],
+        windows,
+        np.asarray(memoryview(x)[1:]),
+        frozen,
+    ):
         assert where(part) == whole
 
 
@@ -96,14 +105,18 @@ def test_neighbours_stay_apart() -> None:
 # Moving data
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64, types.bfloat16.numpy])
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.float16, np.float32, np.float64, types.bfloat16.numpy]
+)
 @pytest.mark.parametrize("phase", [0, 1])
 def test_blocks_come_and_go_at_any_alignment(dtype: Any, phase: int) -> None:
     dtype = np.dtype(dtype)
     raw = np.arange(200, dtype=np.uint8)
     storage = storage_of(raw)
     lanes = raw.ctypes.data + phase + np.array([[3, 0], [7, 7]], np.int64) * dtype.itemsize
-    wanted = [raw[a - raw.ctypes.data :][: dtype.itemsize].tobytes() for a in lanes.reshape(-1).tolist()]
+    wanted = [
+        raw[a - raw.ctypes.data :][: dtype.itemsize].tobytes() for a in lanes.reshape(-1).tolist()
+    ]
     found = gather(storage, lanes, dtype)
     assert (found.dtype, found.shape) == (dtype, (2, 2))
     assert [v.tobytes() for v in found.reshape(-1)] == wanted
@@ -135,7 +148,12 @@ def test_masked_lanes_may_point_anywhere() -> None:
 
 def test_any_byte_but_zero_is_true() -> None:
     raw = np.array([0, 1, 2, 255], np.uint8)
-    assert gather(storage_of(raw), element_addresses(raw), np.dtype(bool)).tolist() == [False, True, True, True]
+    assert gather(storage_of(raw), element_addresses(raw), np.dtype(bool)).tolist() == [
+        False,
+        True,
+        True,
+        True,
+    ]
     scatter(storage_of(raw), element_addresses(raw), np.array([True, False, True, False]))
     assert raw.tolist() == [1, 0, 1, 0]
 
@@ -200,7 +218,9 @@ def test_memory_that_moved_is_not_found() -> None:
     registry.register(x)
     base = x.data_ptr()
     x.untyped_storage().resize_(1 << 20)
-    assert registry.find(base) is None or x.data_ptr() == base and x.untyped_storage().nbytes() == 64
+    assert (
+        registry.find(base) is None or x.data_ptr() == base and x.untyped_storage().nbytes() == 64
+    )
 
 
 def test_registering_a_part_keeps_the_whole() -> None:
@@ -283,7 +303,9 @@ def test_gaps_of_a_strided_view_are_outside() -> None:
     assert even.type_text == "float32[8] with strides (2,)"
 
 
-@pytest.mark.parametrize("name", ["stride_am", "x_stride", "lda", "ld_b", "stride", "row_pitch", "s_m"])
+@pytest.mark.parametrize(
+    "name", ["stride_am", "x_stride", "lda", "ld_b", "stride", "row_pitch", "s_m"]
+)
 def test_names_of_strides(name: str) -> None:
     assert looks_like_stride(name)
 
@@ -300,4 +322,7 @@ def test_virtual_memory_stays_virtual() -> None:
     last = x.ctypes.data + (1 << 33) - 4
     assert view.contains(np.array([last, last + 1]), 4).tolist() == [True, False]
     scatter(view.storage or storage_of(x), last, np.float32(3))
-    assert gather(view.storage or storage_of(x), np.array([last, x.ctypes.data]), F32).tolist() == [3, 0]
+    assert gather(view.storage or storage_of(x), np.array([last, x.ctypes.data]), F32).tolist() == [
+        3,
+        0,
+    ]

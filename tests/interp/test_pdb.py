@@ -63,6 +63,10 @@ def load(at):
     return value
 
 
+def numpy_fails():
+    np.broadcast_to(np.zeros(3), (4,))
+
+
 def check(at):
     if at >= 8:
         raise IndexError("out of bounds")
@@ -184,11 +188,15 @@ def test_b_line_stops_in_each_instance(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["kernel", "double"])
-def test_b_name_stops_at_the_first_line_of_the_function(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("defined", [False, True])
+def test_b_name_stops_at_the_first_line_of_the_function(
+    tmp_path: Path, name: str, defined: bool
+) -> None:
     first = line(ADD, "pid = tl.program_id()" if name == "kernel" else "w = v + v")
-    start = line(ADD, "def main")
-    s = Session(tmp_path, ADD, f"b {start + 1};c;b {name};c;w;c;q", *UNDER_PDB)
-    assert s.stops[2:3] == [f"{name}:{first}"]
+    ahead = f"tbreak {line(ADD, 'kernel[3]')};c;" if defined else ""
+    s = Session(tmp_path, ADD, f"{ahead}b {name};c;w;b;c;cl 1;cl 2;c;q", *UNDER_PDB)
+    assert s.stops[1 + defined :][:3] == [f"{name}:{first}"] * 3  # `w` says so again
+    assert "after [" in s.out
     assert s.shows_only_the_user()
 
 
@@ -402,6 +410,14 @@ def test_control_c_under_pdb_stops_in_the_kernel(tmp_path: Path) -> None:
 def test_control_c_without_a_debugger_is_a_keyboard_interrupt(tmp_path: Path) -> None:
     s = Session(tmp_path, LONG, "")
     assert re.search(r"KeyboardInterrupt\nin kernel kernel, program instance \(\d+, 0, 0\)", s.err)
+    assert s.shows_only_the_user()
+
+
+def test_a_librarys_frames_below_ours_are_not_shown_either(tmp_path: Path) -> None:
+    script = CRASH.replace("tl.load(at)", "tl.numpy_fails()")
+    s = Session(tmp_path, script, "c;w;q", *UNDER_PDB)
+    assert "in kernel kernel, program instance (0, 0, 0) of grid" in s.err
+    assert s.stops[1] == "kernel:7"
     assert s.shows_only_the_user()
 
 

@@ -1,4 +1,6 @@
-"""The race checker against sets: for every byte, the same verdict as comparing every access with every other."""
+"""The race checker against sets: for every byte, the same verdict as comparing every access with
+every other.
+"""
 
 from __future__ import annotations
 

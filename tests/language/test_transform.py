@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from blockstep.errors import CompilationError
 from blockstep.language import frames, loops, members, types
 from blockstep.language.constant import constexpr
 from blockstep.language.op import machine
@@ -62,7 +63,6 @@ def calculator() -> Iterator[Calculator]:
     token = machine.set(running)
     yield running
     machine.reset(token)
-    assert not running.pending
 
 
 def scalar(value: int, kind: Any = types.int32) -> tensor:
@@ -102,7 +102,9 @@ def defined(text: str, file: str = "<kernel of a test>", **scope: Any) -> Functi
 
 
 def run(text: str, *args: Any, **scope: Any) -> Any:
-    return transform(defined(text, **scope))(*args)
+    returned = transform(defined(text, **scope))(*args)
+    assert not machine.get().pending
+    return returned
 
 
 # Values
@@ -265,6 +267,48 @@ def test_a_while_on_anything_else_is_an_error(test: str) -> None:
         run(f"def k(n, v):\n    while {test}:\n        n -= 1", scalar(3), block(1, 2))
 
 
+@pytest.mark.parametrize("head", ["for i in range(n)", "for i in tl.range(n)", "while n > 0"])
+@pytest.mark.parametrize(
+    ("first", "body", "message"),
+    [
+        ("0", "acc += 0.5", "Loop-carried variable acc has initial type int32 but is .* fp32"),
+        ("None", "acc = n", "Loop carried variable acc is not a triton value"),
+        ("(0, 0.5)", "acc = (n, n)", "has initial type"),
+    ],
+)
+def test_a_loop_keeps_the_types_of_its_variables(
+    head: str, first: str, body: str, message: str
+) -> None:
+    text = f"def k(n):\n    acc = {first}\n    {head}:\n        {body}\n        n -= 1"
+    with pytest.raises(CompilationError, match=message):
+        run(text, scalar(3))
+    machine.get().pending.clear()  # the program instance is gone
+    unrolled = text.replace(f"{head}:", "for i in tl.static_range(2):")
+    run(unrolled, scalar(0))
+
+
+def test_a_loop_does_not_assign_to_constexprs() -> None:
+    with pytest.raises(CompilationError, match="cannot reassign constexpr B in the loop"):
+        run("def k(n, B: tl.constexpr):\n    for i in range(n):\n        B += 1", scalar(3), 3)
+
+
+def test_a_loop_may_make_new_variables_and_change_their_values() -> None:
+    text = """
+        def k(n):
+            acc = 0
+            for i in range(n):
+                for j in range(2):
+                    new: tl.constexpr = 0.5
+                    acc = acc + i * j
+                late = new
+            while n > 0:
+                n -= 1
+                late = 2
+            return acc
+        """
+    assert number(run(text, scalar(3))) == 3
+
+
 # Tests and logic
 
 
@@ -317,10 +361,9 @@ def test_tensors_do_not_cut_logic_short() -> None:
     assert seen == [1]
 
 
-def test_logic_on_integers_is_an_error(calculator: Calculator) -> None:
+def test_logic_on_integers_is_an_error() -> None:
     with pytest.raises(ValueError, match="bitcast"):
         run("def k(n):\n    x = n and n", scalar(5))
-    calculator.pending.clear()
 
 
 def test_a_run_time_choice_makes_a_tensor_even_as_an_argument() -> None:
@@ -510,7 +553,6 @@ def test_a_traceback_points_at_the_expression() -> None:
     site = frames.blamed(caught.value)
     assert site is not None
     assert (site.span.line, site.span.column, site.span.end_line, site.span.end_column) == (2, 19, 3, 17)
-    machine.get().pending.clear()
     shown = "".join(traceback.format_exception(caught.value))
     assert "in k\n    if n > 1 and (n +" in shown
 

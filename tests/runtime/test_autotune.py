@@ -224,11 +224,15 @@ def test_torch_tensors_are_put_back() -> None:
     assert x.tolist() == [2] * 4
 
 
-def test_a_second_launch_that_changes_the_result_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_launch_that_changes_the_result_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(tuning.ENVIRONMENT, "rerun")
     tuner, _ = tuned(TWO)
     x = np.ones(4)
-    with pytest.warns(tuning.RerunChangesResult, match=r"scale: .* changes 'x'.*restore_value=\['x'\]"):
+    with pytest.warns(
+        tuning.RerunChangesResult, match=r"scale: .* changes 'x'.*restore_value=\['x'\]"
+    ):
         tuner[(1,)](x, 4)
     assert x.tolist() == [2] * 4
 
@@ -291,7 +295,9 @@ def test_warming_up_prepares_every_configuration() -> None:
 
 def test_heuristics_see_the_arguments_and_each_other() -> None:
     kernel = Kernel(lambda x, n, EVEN, BOTH: (EVEN, BOTH))
-    wrapped = heuristics({"EVEN": lambda a: a["n"] % 2 == 0, "BOTH": lambda a: (a["EVEN"], a["n"])})(kernel)
+    wrapped = heuristics(
+        {"EVEN": lambda a: a["n"] % 2 == 0, "BOTH": lambda a: (a["EVEN"], a["n"])}
+    )(kernel)
     assert wrapped[(1,)](None, 4) == (True, (True, 4))
     assert wrapped[(1,)](None, n=3) == (False, (False, 3))
 
@@ -300,7 +306,13 @@ def test_a_configuration_is_a_value() -> None:
     config = Config({"BLOCK": 8}, num_warps=2, maxnreg=64)
     assert config == pickle.loads(pickle.dumps(config))
     assert len({config, Config({"BLOCK": 8}, num_warps=2, maxnreg=64)}) == 1
-    assert config.all_kwargs() == {"BLOCK": 8, "num_warps": 2, "num_ctas": 1, "num_stages": 3, "maxnreg": 64}
+    assert config.all_kwargs() == {
+        "BLOCK": 8,
+        "num_warps": 2,
+        "num_ctas": 1,
+        "num_stages": 3,
+        "maxnreg": 64,
+    }
     assert str(config) == "BLOCK: 8, num_warps: 2, num_ctas: 1, num_stages: 3, maxnreg: 64"
 
 
@@ -308,11 +320,15 @@ def test_a_derived_tuner_that_benches_itself_tries_until_one_runs() -> None:
     class Derived(Autotuner):
         def run(self, *args: Any, **kwargs: Any) -> Any:
             self.nargs = dict(zip(self.arg_names, args, strict=False))
-            timings = {c: self._bench(*args, config=c, **kwargs) for c in self.prune_configs(kwargs)}
+            timings = {
+                c: self._bench(*args, config=c, **kwargs) for c in self.prune_configs(kwargs)
+            }
             return min(timings, key=lambda c: timings[c])
 
     kernel = Kernel(scale)
-    tuner = Derived(kernel, kernel.arg_names, [TOO_WIDE, *TWO], ["n"], None, None, warmup=25, rep=100)
+    tuner = Derived(
+        kernel, kernel.arg_names, [TOO_WIDE, *TWO], ["n"], None, None, warmup=25, rep=100
+    )
     x = np.ones(2)
     assert tuner[(1,)](x, 2) == TWO[0]
     assert len(kernel.launches) == 2

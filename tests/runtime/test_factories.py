@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,16 @@ def test_arguments_and_results_are_the_originals() -> None:
         with torch.device("meta"):
             assert torch.empty(2).device.type == "meta"
         assert torch.empty.__name__ == "empty"
+
+
+def test_a_scripted_function_may_call_a_factory() -> None:
+    def scripted(x: torch.Tensor) -> torch.Tensor:
+        return torch.empty(3, 4).fill_(2) + torch.empty_like(x).zero_()
+
+    with factories, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = torch.jit.script(scripted)
+        assert compiled(torch.zeros(4)).sum() == 24
 
 
 def test_installing_nests_and_puts_everything_back() -> None:

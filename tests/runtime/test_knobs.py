@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,13 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_defaults() -> None:
-    assert group().knobs == {"text": "default", "flag": True, "maybe": None, "number": 3, "manager": None}
+    assert group().knobs == {
+        "text": "default",
+        "flag": True,
+        "maybe": None,
+        "number": 3,
+        "manager": None,
+    }
 
 
 @pytest.mark.parametrize("word", ["1", "true", "TRUE", "y", "YES", "on"])
@@ -53,7 +60,9 @@ def test_assigning_wins_and_reaches_the_environment() -> None:
     assert knob.number == 8
 
 
-def test_nothing_reaches_the_environment_without_propagation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_reaches_the_environment_without_propagation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(knobs, "propagate_env", False)
     group().text = "mine"
     assert "BLOCKSTEP_TEST_TEXT" not in os.environ
@@ -105,8 +114,8 @@ def test_interpreting_is_the_default_and_a_setting(monkeypatch: pytest.MonkeyPat
 
 def test_hooks_run_in_order_and_reversed() -> None:
     seen: list[str] = []
-    forward: knobs.HookChain = knobs.HookChain()
-    backward: knobs.HookChain = knobs.HookChain(reversed=True)
+    forward: knobs.HookChain[Any] = knobs.HookChain()
+    backward: knobs.HookChain[Any] = knobs.HookChain(reversed=True)
     first, second = (lambda: seen.append("first")), (lambda: seen.append("second"))
     for chain in (forward, backward):
         chain.add(first)

@@ -19,7 +19,9 @@ def test_do_bench_reports_milliseconds() -> None:
 
 
 def test_do_bench_calls_something_slow_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(testing, "_timed", lambda fn, runs, before: [fn() or 500.0 for _ in range(runs)])
+    monkeypatch.setattr(
+        testing, "_timed", lambda fn, runs, before: [fn() or 500.0 for _ in range(runs)]
+    )
     calls: list[int] = []
     testing.do_bench(lambda: calls.append(1), warmup=25, rep=100)
     assert len(calls) == 3
@@ -32,7 +34,8 @@ def test_quantiles_interpolate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "value"), [("min", 1.0), ("max", 4.0), ("mean", 2.0), ("median", 1.0), ("all", [1.0, 4.0, 1.0])]
+    ("mode", "value"),
+    [("min", 1.0), ("max", 4.0), ("mean", 2.0), ("median", 1.0), ("all", [1.0, 4.0, 1.0])],
 )
 def test_return_modes(mode: str, value: Any) -> None:
     assert testing._summarize_statistics([1.0, 4.0, 1.0], None, mode) == value
@@ -65,7 +68,9 @@ def test_assert_close_uses_an_absolute_tolerance_by_default() -> None:
 
 
 def test_assert_close_of_single_numbers_names_them() -> None:
-    with pytest.raises(AssertionError, match=r"here 1.0 is not close to 2.0 \(atol=0.01, rtol=0.0\)"):
+    with pytest.raises(
+        AssertionError, match=r"here 1.0 is not close to 2.0 \(atol=0.01, rtol=0.0\)"
+    ):
         testing.assert_close(1.0, 2.0, err_msg="here")
     testing.assert_close(1.0, 2.0, rtol=lambda dtype: 0.5)
 
@@ -88,7 +93,14 @@ def test_device_figures_come_from_the_profile() -> None:
 def benchmark(**kwargs: Any) -> testing.Benchmark:
     given = {"x_names": ["n"], "x_vals": [1, 2], "line_arg": "how", "line_vals": ["a", "b"]}
     return testing.Benchmark(
-        **{**given, "line_names": ["A", "B"], "plot_name": "speed", "ylabel": "ms", "args": {}, **kwargs}
+        **{
+            **given,
+            "line_names": ["A", "B"],
+            "plot_name": "speed",
+            "ylabel": "ms",
+            "args": {},
+            **kwargs,
+        }
     )
 
 
@@ -102,7 +114,10 @@ def rows(table: Any) -> list[dict[str, Any]]:
 
 def test_a_report_has_a_row_for_each_point() -> None:
     table = testing.perf_report(benchmark())(rate).run(return_df=True)
-    assert rows(table) == [{"n": 1, "A (ms)": 1.0, "B (ms)": 2.0}, {"n": 2, "A (ms)": 2.0, "B (ms)": 4.0}]
+    assert rows(table) == [
+        {"n": 1, "A (ms)": 1.0, "B (ms)": 2.0},
+        {"n": 2, "A (ms)": 2.0, "B (ms)": 4.0},
+    ]
 
 
 def test_a_report_is_printed_and_saved(tmp_path: Path, capsys: Any) -> None:
@@ -110,7 +125,10 @@ def test_a_report_is_printed_and_saved(tmp_path: Path, capsys: Any) -> None:
     assert mark.run(print_data=True, save_path=str(tmp_path), diff_col=True) is None
     out = capsys.readouterr().out
     assert out.startswith("speed:") and "A (ms)" in out and "1.000000" in out
-    assert (tmp_path / "speed.csv").read_text().splitlines()[:2] == ["n,A (ms),B (ms),Diff", "1,1.000000,2.000000,1.000000"]
+    assert (tmp_path / "speed.csv").read_text().splitlines()[:2] == [
+        "n,A (ms),B (ms),Diff",
+        "1,1.000000,2.000000,1.000000",
+    ]
 
 
 def test_a_scalar_stands_for_every_name_and_a_list_must_fit() -> None:

@@ -34,6 +34,7 @@ def clz(x: Any) -> Any:
     return (width - np.bitwise_count(bits).astype(np.int32)).astype(np.int32)
 
 
+@np.errstate(over="ignore")
 def ffs(x: Any) -> Any:
     """The position of the lowest set bit counted from 1 (0 for 0), as int32."""
     bits = _unsigned(x)
@@ -64,6 +65,7 @@ def byte_perm(x: Any, y: Any, selector: Any) -> Any:
     return out.astype(np.uint32).view(np.int32)
 
 
+@np.errstate(over="ignore")
 def mulhi(x: Any, y: Any) -> Any:
     """The high half of the full product of two 32-bit or 64-bit integers."""
     a, b = np.asarray(x), np.asarray(y)
@@ -85,12 +87,12 @@ def _unsigned_high(a: Array, b: Array) -> Array:
     return np.asarray(a1 * b1 + (middle >> half) + (other >> half))
 
 
+@np.errstate(over="ignore")
 def mul24(x: Any, y: Any) -> Any:
     """The low 32 bits of the product of the low 24 bits (sign-extended for int32)."""
     a, b = np.asarray(x), np.asarray(y)
     eight = a.dtype.type(8)
-    with np.errstate(over="ignore"):
-        return (a << eight >> eight) * (b << eight >> eight)
+    return (a << eight >> eight) * (b << eight >> eight)
 
 
 def sad(x: Any, y: Any, z: Any) -> Any:

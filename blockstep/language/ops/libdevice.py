@@ -21,9 +21,16 @@ from typing import Any
 import numpy as np
 
 from blockstep.language import types as ty
-from blockstep.language.numerics import bessel, directed, elementary, integers, rounding, special
-from blockstep.language.numerics.elementary import in_double
-from blockstep.language.numerics.formats import format_of
+from blockstep.language.numerics import (
+    bessel,
+    directed,
+    elementary,
+    format_of,
+    in_double,
+    integers,
+    rounding,
+    special,
+)
 from blockstep.language.op import Family, define
 
 Meaning = Callable[..., Any]

@@ -10,6 +10,7 @@ import abc
 import base64
 import functools
 import hashlib
+import importlib
 import json
 import os
 import tempfile
@@ -27,7 +28,8 @@ __all__ = [
 class CacheManager(abc.ABC):
     """Where the files of one key are."""
 
-    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None: ...
+    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+        self.key = key
 
     @abc.abstractmethod
     def get_file(self, filename: str) -> str | None: ...
@@ -46,8 +48,14 @@ class FileCacheManager(CacheManager):
     """A folder for each key."""
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
-        self.key = key
-        root = knobs.cache.dump_dir if dump else knobs.cache.override_dir if override else knobs.cache.dir
+        super().__init__(key, override, dump)
+        root = (
+            knobs.cache.dump_dir
+            if dump
+            else knobs.cache.override_dir
+            if override
+            else knobs.cache.dir
+        )
         self.cache_dir = os.path.join(root, key)
         if not override:
             os.makedirs(self.cache_dir, exist_ok=True)
@@ -82,14 +90,17 @@ class FileCacheManager(CacheManager):
 
     def put_group(self, filename: str, group: dict[str, str]) -> str:
         """Keep the names in `group` together, as `filename`."""
-        text = json.dumps({"child_paths": {name: os.path.basename(path) for name, path in group.items()}})
+        text = json.dumps(
+            {"child_paths": {name: os.path.basename(path) for name, path in group.items()}}
+        )
         return self.put(text, f"__grp__{filename}", binary=False)
 
 
 class RemoteCacheBackend(abc.ABC):
     """A store outside this machine; libraries derive their own."""
 
-    def __init__(self, key: str) -> None: ...
+    def __init__(self, key: str) -> None:
+        self.key = key
 
     @abc.abstractmethod
     def get(self, filenames: list[str]) -> dict[str, bytes]: ...
@@ -102,13 +113,13 @@ class RedisRemoteCacheBackend(RemoteCacheBackend):
     """A store in Redis, which the package `redis` reaches."""
 
     def __init__(self, key: str) -> None:
-        import redis
+        redis: Any = importlib.import_module("redis")
 
-        self._redis: Any = redis.Redis(host=knobs.redis.host, port=knobs.redis.port)
-        self._key = key
+        super().__init__(key)
+        self._redis = redis.Redis(host=knobs.redis.host, port=knobs.redis.port)
 
     def _name(self, filename: str) -> str:
-        return str(knobs.redis.key_format).format(key=self._key, filename=filename)
+        return str(knobs.redis.key_format).format(key=self.key, filename=filename)
 
     def get(self, filenames: list[str]) -> dict[str, bytes]:
         values = self._redis.mget([self._name(f) for f in filenames])
@@ -152,5 +163,11 @@ def triton_key() -> str:
 
 def get_cache_key(src: Any, backend: Any, backend_options: Any, env_vars: Mapping[str, str]) -> str:
     """Key of a compilation: source, backend, options, environment."""
-    parts = (triton_key(), src.hash(), backend.hash(), backend_options.hash(), str(sorted(env_vars.items())))
+    parts = (
+        triton_key(),
+        src.hash(),
+        backend.hash(),
+        backend_options.hash(),
+        str(sorted(env_vars.items())),
+    )
     return hashlib.sha256("-".join(parts).encode()).hexdigest()

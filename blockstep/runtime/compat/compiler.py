@@ -52,7 +52,12 @@ class ASTSource:
 
     def hash(self) -> str:
         """What a cached result depends on in this source."""
-        parts = (self.fn.cache_key, self.attrs, sorted(self.signature.items()), sorted(self.constants.items()))
+        parts = (
+            self.fn.cache_key,
+            self.attrs,
+            sorted(self.signature.items()),
+            sorted(self.constants.items()),
+        )
         return hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
 
 

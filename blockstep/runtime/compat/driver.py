@@ -62,7 +62,9 @@ class Utils:
 class WallClockEvent:
     """A point in time, with the interface of `torch.cuda.Event`."""
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> None:
         self.enable_timing = enable_timing
         self.time: float | None = None
 

@@ -20,7 +20,12 @@ T = TypeVar("T")
 
 __getattr__ = lookup(
     "triton.runtime.jit",
-    ["blockstep.language.function", "blockstep.runtime.arguments", "blockstep.runtime.launch", "blockstep"],
+    [
+        "blockstep.language.function",
+        "blockstep.runtime.arguments",
+        "blockstep.runtime.launch",
+        "blockstep",
+    ],
 )
 
 

@@ -13,7 +13,12 @@ from blockstep.runtime.compat.forward import lookup
 __all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool"]
 __path__: list[str] = []
 
-CACHE_INVALIDATING = ("DISABLE_PTXAS_OPT", "TRITON_DEFAULT_FP_FUSION", "TRITON_F32_DEFAULT", "USE_IR_LOC")
+CACHE_INVALIDATING = (
+    "DISABLE_PTXAS_OPT",
+    "TRITON_DEFAULT_FP_FUSION",
+    "TRITON_F32_DEFAULT",
+    "USE_IR_LOC",
+)
 
 
 def getenv(key: str, default: str | None = None) -> str | None:

@@ -8,38 +8,62 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from blockstep import (
+    Config,
+    JITFunction,
+    autotune,
+    cdiv,
+    constexpr_function,
+    heuristics,
+    jit,
+    next_power_of_2,
+)
+from blockstep.errors import CompilationError, InterpreterError, OutOfResources, TritonError
+from blockstep.language import core
+from blockstep.language.interface import KernelInterface
+from blockstep.runtime.compat.allocation import set_allocator
+from blockstep.runtime.compat.async_compile import AsyncCompileMode, FutureKernel
+from blockstep.runtime.compat.compiler import compile
+from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
+
 __version__ = "3.6.0"
 
-__all__ = [
-    "AsyncCompileMode", "CompilationError", "Config", "FutureKernel", "InterpreterError", "JITFunction",
-    "KernelInterface", "MockTensor", "OutOfResources", "TensorWrapper", "TritonError", "aggregate", "autotune",
-    "cdiv", "compile", "constexpr_function", "heuristics", "jit", "language", "must_use_result",
-    "next_power_of_2", "reinterpret", "runtime", "set_allocator", "testing", "tools",
-]  # fmt: skip
+SHOWN = ("language", "runtime", "testing", "tools")
+OF_THE_LANGUAGE = {"aggregate": "_aggregate", "must_use_result": "must_use_result"}
+SUBMODULES = (*SHOWN, "backends", "compiler", "errors", "knobs")
 
-SUBMODULES = frozenset({"backends", "compiler", "errors", "knobs", "language", "runtime", "testing", "tools"})
-SOURCES = {
-    "AsyncCompileMode": "blockstep.runtime.compat.async_compile",
-    "FutureKernel": "blockstep.runtime.compat.async_compile",
-    "compile": "blockstep.runtime.compat.compiler",
-    "set_allocator": "blockstep.runtime.compat.allocation",
-    **dict.fromkeys(("Config", "autotune", "heuristics"), "blockstep.runtime.autotune"),
-    **dict.fromkeys(("MockTensor", "TensorWrapper", "reinterpret"), "blockstep.runtime.wrapper"),
-    **dict.fromkeys(
-        ("CompilationError", "InterpreterError", "OutOfResources", "TritonError"), "blockstep.errors"
-    ),
-    "KernelInterface": "blockstep.language.interface",
-}
+__all__ = [
+    "AsyncCompileMode",
+    "CompilationError",
+    "Config",
+    "FutureKernel",
+    "InterpreterError",
+    "JITFunction",
+    "KernelInterface",
+    "MockTensor",
+    "OutOfResources",
+    "TensorWrapper",
+    "TritonError",
+    "autotune",
+    "cdiv",
+    "compile",
+    "constexpr_function",
+    "heuristics",
+    "jit",
+    "next_power_of_2",
+    "reinterpret",
+    "set_allocator",
+]
+__all__.extend([*SHOWN, *OF_THE_LANGUAGE])
 
 
 def __getattr__(name: str) -> Any:
     if name in SUBMODULES:
         return importlib.import_module(f"triton.{name}")
-    if name in __all__:
-        value = getattr(importlib.import_module(SOURCES.get(name, "blockstep")), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'triton' has no attribute {name!r} (this is blockstep, as Triton {__version__})")
+    if name in OF_THE_LANGUAGE:
+        return getattr(core, OF_THE_LANGUAGE[name])
+    text = f"module 'triton' has no attribute {name!r} (this is blockstep, as Triton {__version__})"
+    raise AttributeError(text)
 
 
 def __dir__() -> list[str]:

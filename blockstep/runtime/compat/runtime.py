@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from blockstep.errors import InterpreterError, OutOfResources
+from blockstep.language.function import JITFunction
 from blockstep.language.interface import KernelInterface
 from blockstep.runtime.autotune import Autotuner, Config, Heuristics, autotune, heuristics
 from blockstep.runtime.compat.cache import RedisRemoteCacheBackend, RemoteCacheBackend
 from blockstep.runtime.compat.driver import driver
-from blockstep.runtime.compat.forward import lookup
 from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 
 __all__ = [
@@ -16,5 +16,3 @@ __all__ = [
     "heuristics", "reinterpret",
 ]  # fmt: skip
 __path__: list[str] = []
-
-__getattr__ = lookup("triton.runtime", ["blockstep.language.function"])

@@ -58,12 +58,16 @@ def validate_block_shape(shape: Sequence[int]) -> int:
     numel = 1
     for axis, size in enumerate(shape):
         if not isinstance(size, int):
-            raise TypeError(f"Shape element {axis} must have type `constexpr[int]`, got `constexpr[{type(size)}]")
+            raise TypeError(
+                f"Shape element {axis} must have type `constexpr[int]`, got `constexpr[{type(size)}]"
+            )
         if not is_power_of_two(size):
             raise ValueError(f"Shape element {axis} must be a power of 2")
         numel *= size
     if numel > TRITON_MAX_TENSOR_NUMEL:
-        raise ValueError(f"numel ({numel}) exceeds triton maximum tensor numel ({TRITON_MAX_TENSOR_NUMEL})")
+        raise ValueError(
+            f"numel ({numel}) exceeds triton maximum tensor numel ({TRITON_MAX_TENSOR_NUMEL})"
+        )
     return numel
 
 
@@ -72,7 +76,9 @@ def get_iterable_path(iterable: Any, path: Sequence[int]) -> Any:
     return reduce(lambda value, index: value[index], path, iterable)
 
 
-def find_paths_if(iterable: Any, pred: Callable[[tuple[int, ...], Any], bool]) -> list[tuple[int, ...]]:
+def find_paths_if(
+    iterable: Any, pred: Callable[[tuple[int, ...], Any], bool]
+) -> list[tuple[int, ...]]:
     """Paths to the leaves of nested sequences for which `pred(path, leaf)` holds."""
     found: list[tuple[int, ...]] = []
 

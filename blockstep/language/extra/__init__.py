@@ -1,0 +1,5 @@
+"""`tl.extra`: device libraries, by backend."""
+
+from blockstep.language.extra import cuda, hip, libdevice
+
+__all__ = ["cuda", "hip", "libdevice"]

@@ -1,0 +1,17 @@
+"""Python imports this file at start-up in the child processes of a judged run (it is put on their
+PYTHONPATH): it opens the same session there, then lets the next `sitecustomize` have its turn."""
+
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != _here]
+sys.modules.pop("sitecustomize", None)
+try:
+    import sitecustomize  # noqa: F401  (the environment's own one, if it has any)
+except ImportError:
+    pass
+if os.environ.get("BLOCKSTEP_CHILD"):
+    from blockstep.runtime import children
+
+    children.start()
