@@ -14,6 +14,7 @@ import numpy as np
 
 from blockstep.findings import Mark, MarkCause
 from blockstep.interp import marks
+from blockstep.interp.forms import compact
 from blockstep.language.frames import user_site
 from blockstep.language.op import Op
 from blockstep.language.types import dtype
@@ -27,7 +28,7 @@ _SIGNS |= {"idiv": "//", "irem": "%"}
 def limits(x: tensor) -> Limits:
     """The least and the greatest element of an integer value; kept on the value."""
     if x.bounds is None:
-        data = x.handle
+        data = compact(x)
         x.bounds = (int(data.min()), int(data.max()))
     return x.bounds
 

@@ -55,7 +55,7 @@ class Chains:
             chain = self._parent[chain]
 
     def unordered(self, chain: int, p: Instance, writing: bool) -> Epoch | None:
-        """An epoch that what `p` does next conflicts with: all count if `p` writes, else the writes."""
+        """An epoch that what `p` does next conflicts with: any if `p` writes, else a write."""
         clean = p.clean_writes if writing else p.clean_reads
         walked = []
         while chain and chain not in clean:
@@ -69,7 +69,7 @@ class Chains:
 
 
 def _implies(new: Epoch, old: Epoch) -> bool:
-    """Whether whoever is ordered after `new` is after `old`, and conflicts with `new` if with `old`."""
+    """Whether who is ordered after `new` is after `old`, and conflicts with `new` if with `old`."""
     return (
         new.instance is old.instance
         and new.stream == old.stream

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from blockstep.findings import Program, Site
 
 SCALAR, BLOCK = 0, 1
+_NOTHING: set[int] = set()  # of every instance that has ended; nothing is added to it
 _CLOSURES = 64  # snapshots whose sum is kept, for the next instance that acquires the same
 
 
@@ -103,7 +104,7 @@ class Instance:
     def end(self) -> None:
         """Forgets what only a running instance needs."""
         self.epochs, self.known = {}, None
-        self.clean_reads, self.clean_writes = set(), set()
+        self.acquired = self.clean_reads = self.clean_writes = _NOTHING
 
 
 class Clocks:

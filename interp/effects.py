@@ -16,7 +16,9 @@ import numpy as np
 from blockstep.errors import OutOfBoundsError, ReadOnlyError
 from blockstep.findings import Access, AssertFailed, FalseHint, Lanes, Mark, Site
 from blockstep.interp import atomics, marks
+from blockstep.interp.forms import Affine, Uniform
 from blockstep.interp.memory import Storage, View
+from blockstep.interp.reach import Reach
 from blockstep.interp.transfer import gather, scatter
 from blockstep.language import types as ty
 from blockstep.language.frames import user_site
@@ -103,11 +105,44 @@ def _guarded(machine: StepMachine, access: Access) -> Any:
     return access.mask
 
 
+def _active(mask: tensor | None) -> Any:
+    """The lanes that are on; None when all are."""
+    if mask is None:
+        return None
+    if type(mask.form) is Uniform and mask.form.value:
+        return None
+    return mask.handle
+
+
+def _reach(pointer: tensor, addresses: Any, active: Any, size: int) -> Reach | None:
+    """Limits and order of an affine block of pointers, all of whose lanes are on."""
+    form = pointer.form
+    if active is not None or type(form) is not Affine:
+        return None
+    low, high = form.extent(pointer.type.shape)
+    rising, span = True, 0
+    for n, stride in zip(reversed(pointer.type.shape), reversed(form.strides), strict=True):
+        if n > 1:
+            rising = rising and stride >= span + size
+            span += stride * (n - 1)
+    return Reach.affine(addresses, size, low, high + size, rising)
+
+
+def _window(pointer: tensor, storage: Storage, dtype: np.dtype[Any]) -> Any:
+    """The memory that an affine block of pointers names, as a strided array; None if misaligned."""
+    form, shape = pointer.form, pointer.type.shape
+    size = dtype.itemsize
+    offset = form.const - storage.base
+    if offset % size or any(stride % size for stride in form.strides):
+        return None
+    return np.ndarray(shape, dtype, storage.data.data, offset, form.strides)
+
+
 def _load(machine: StepMachine, op: Op, operands: Operands, attributes: Attributes) -> tensor:
     pointer, mask, other = operands
     kind = op.rule(pointer.type)
     site = user_site()
-    active = None if mask is None else mask.handle
+    active = _active(mask)
     if machine.judge is not None:
         origin = pointer.origin if isinstance(pointer.origin, View) else None
         _check_operands(machine, pointer, mask, site, "load", origin)
@@ -139,6 +174,7 @@ def _read(
         access = Access(
             name, view, storage, "read", dtype.itemsize, np.asarray(addresses), lanes,
             machine.scheduler.program, site,
+            reach=_reach(pointer, addresses, lanes, dtype.itemsize),
         )  # fmt: skip
         allowed = _shown(machine, access)
         if allowed is not lanes:
@@ -146,8 +182,13 @@ def _read(
             skipped = lost if skipped is None else skipped | lost
         if storage is not None and (allowed is None or np.any(allowed)):
             start = fill if data is None else data
-            data = gather(storage, addresses, dtype, allowed, start)
-            _note_load(machine, site, data, attributes, int(np.min(addresses)))
+            data = None
+            if allowed is None and type(pointer.form) is Affine and dtype.kind != "b":
+                window = _window(pointer, storage, dtype)
+                data = None if window is None else window.copy()
+            if data is None:
+                data = gather(storage, addresses, dtype, allowed, start)
+            _note_load(machine, site, data, attributes, addresses)
     if data is None:
         blank = np.zeros(np.shape(addresses), dtype) if fill is None else np.array(fill, dtype)
         data = np.broadcast_to(blank, np.shape(addresses)).copy()
@@ -155,10 +196,11 @@ def _read(
 
 
 def _note_load(
-    machine: StepMachine, site: Site, data: Any, attributes: Attributes, address: int
+    machine: StepMachine, site: Site, data: Any, attributes: Attributes, addresses: Any
 ) -> None:
     """Tells the scheduler, which finds out whether this instance only waits."""
     pending = machine.pending
+    address = int(addresses.flat[0]) if addresses.ndim else int(addresses)
     if attributes.get("volatile"):
         machine.scheduler.note_event(
             site.key, False, (address, np.asarray(data).tobytes()), "load", address
@@ -182,7 +224,9 @@ def _poison(
     """Lanes that were not read and have no fill value are undefined; a fill keeps its own marks."""
     program = machine.scheduler.program
     name = pointer.origin.name if isinstance(pointer.origin, View) else None
-    if mask is not None and other is None:
+    if _active(mask) is None:
+        off = None
+    elif mask is not None and other is None:
         off = ~mask.handle
         if np.any(off):
             marks.add(
@@ -205,7 +249,7 @@ def _poison(
 def _store(machine: StepMachine, op: Op, operands: Operands, attributes: Attributes) -> None:
     pointer, value, mask = operands
     site = user_site()
-    active = None if mask is None else mask.handle
+    active = _active(mask)
     origin = pointer.origin if isinstance(pointer.origin, View) else None
     if machine.judge is not None:
         _check_operands(machine, pointer, mask, site, "store", origin)
@@ -226,6 +270,7 @@ def _write(
         access = Access(
             name, view, storage, "write", value.dtype.itemsize, np.asarray(addresses), lanes,
             machine.scheduler.program, site, np.asarray(value),
+            reach=_reach(pointer, addresses, lanes, value.dtype.itemsize),
         )  # fmt: skip
         allowed = _shown(machine, access)
         if storage is None or not (allowed is None or np.any(allowed)):
@@ -237,8 +282,20 @@ def _write(
             if np.asarray(before).tobytes() == np.asarray(after).tobytes():
                 continue
         else:
-            scatter(storage, addresses, value, allowed)
+            _put(pointer, storage, value, addresses, allowed, access.reach)
         machine.scheduler.changed()
+
+
+def _put(
+    pointer: tensor, storage: Storage, value: Any, addresses: Any, allowed: Any, reach: Any
+) -> None:
+    """Writes a block; lanes of an affine block that never meet go by a strided window."""
+    if allowed is None and type(pointer.form) is Affine and reach.rising:
+        window = _window(pointer, storage, value.dtype)
+        if window is not None and value.dtype.kind != "b":
+            window[...] = value
+            return
+    scatter(storage, addresses, value, allowed)
 
 
 def _refuse_read_only(view: View | None, storage: Storage | None, lanes: Any) -> None:
@@ -267,7 +324,7 @@ def _atomic(
     """One atomic on a block: `act(memory, index, lane values)` gives the old values, and which
     lanes wrote (None: all of them)."""
     site = user_site()
-    active = None if mask is None else mask.handle
+    active = _active(mask)
     origin = pointer.origin if isinstance(pointer.origin, View) else None
     if machine.judge is not None:
         _check_operands(machine, pointer, mask, site, name, origin)
@@ -299,7 +356,7 @@ def _atomic(
             checker.atomic(access, out, memory[index], _spread_lanes(wrote, lanes_on, out.shape, shape))
         _note_atomic(machine, site, changed, addresses, out, operands, name)
     result = tensor(out.reshape(shape) if shape else out[0], kind)
-    if machine.judge is not None and mask is not None and not np.all(mask.handle):
+    if machine.judge is not None and mask is not None and active is not None and not np.all(active):
         program, argument = machine.scheduler.program, origin.name if origin else None
         marks.add(
             result,
@@ -328,9 +385,12 @@ def _note_atomic(
     operands: tuple[Any, ...],
     name: str,
 ) -> None:
+    if changed:
+        machine.scheduler.changed()
+        return
     pending = machine.pending
     seen = (addresses.tobytes(), old.tobytes(), *(v.tobytes() for v in operands))
-    machine.scheduler.note_event(site.key, changed, seen, name, int(addresses[0]))
+    machine.scheduler.note_event(site.key, False, seen, name, int(addresses[0]))
     machine.pending = pending
 
 

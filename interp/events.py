@@ -68,8 +68,8 @@ class Checker:
     def atomic(self, access: Access, old: Any, new: Any, changed: Flags | None) -> None:
         """An atomic was executed; `access` had its hearing before.
 
-        `changed` has the lanes that wrote (None: all active ones). A compare-and-swap that failed wrote
-        nothing; a maximum that stayed as it was did write.
+        `changed` has the lanes that wrote (None: all active ones). A compare-and-swap that failed
+        wrote nothing; a maximum that stayed as it was did write.
         """
 
     def barrier(self, program: Program, site: Site) -> None:
@@ -108,7 +108,7 @@ class Checker:
 
 
 def hear(checkers: Iterable[Checker], access: Access) -> Flags | None:
-    """Asks every checker about `access`, whose mask loses the lanes to skip; the answer has them all."""
+    """Asks every checker about `access`, whose mask loses the lanes to skip: the answer."""
     skipped: Flags | None = None
     for checker in checkers:
         skip = checker.access(access)
@@ -119,7 +119,7 @@ def hear(checkers: Iterable[Checker], access: Access) -> Flags | None:
 
 
 def split(access: Access, space: AddressSpace) -> list[Access]:
-    """One access for each storage that the active lanes lie in; usually `access` itself, completed."""
+    """One access for each storage that the lanes lie in; usually `access` itself, completed."""
     if access.storage is not None:
         return [access]
     parts = []

@@ -18,8 +18,9 @@ import numpy as np
 
 
 def torch_module() -> Any:
-    """torch, if the program has imported it."""
-    return sys.modules.get("torch")
+    """torch, if the program has imported it (and is not in the middle of doing so)."""
+    torch = sys.modules.get("torch")
+    return torch if hasattr(torch, "UntypedStorage") and hasattr(torch, "Tensor") else None
 
 
 def is_torch_tensor(x: Any) -> bool:

@@ -49,6 +49,17 @@ class Reach:
                 flat = flat[flags]
         self._many(flat)
 
+    @classmethod
+    def affine(cls, addresses: Any, size: int, low: int, high: int, rising: bool) -> Reach:
+        """The reach of a block whose limits and order are known; every lane is active."""
+        reach = object.__new__(cls)
+        reach.size, reach.given, reach.mask, reach.scalar = size, None, None, False
+        reach.addresses = addresses.reshape(-1)
+        reach.count = len(reach.addresses)
+        reach.low, reach.high, reach.rising = low, high, rising
+        reach.packed = rising and high - low == reach.count * size
+        return reach
+
     def _one(self, address: int, active: bool) -> None:
         self.count = int(active)
         self.addresses: Addresses = np.array([address][: self.count], np.int64)

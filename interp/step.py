@@ -22,10 +22,11 @@ from blockstep.interp import marks
 from blockstep.interp.arithmetic import WATCHES
 from blockstep.interp.effects import HANDLERS
 from blockstep.interp.events import Checker
+from blockstep.interp.forms import RULES, compact, uniform
 from blockstep.interp.memory import AddressSpace
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.language.frames import user_site
-from blockstep.language.op import Family, Op
+from blockstep.language.op import Family, Op, same
 from blockstep.language.value import tensor
 from blockstep.target import Target
 
@@ -58,16 +59,35 @@ class StepMachine:
         meaning = op.meaning
         if meaning is None:
             return HANDLERS[op.name](self, op, operands, attributes)
-        kind = op.rule(*[x.type for x in operands], **attributes)
-        data = meaning(*[x.handle for x in operands], **attributes)
-        if type(kind) is tuple:
-            result: Any = tuple([tensor(d, k) for d, k in zip(data, kind, strict=True)])
-        else:
-            result = tensor(data, kind)
-            if kind.scalar.is_ptr():
-                result.origin = _origin(operands)
+        rule = RULES.get(op.name)
+        if rule is not None and not _marked(operands):
+            found = rule(operands, attributes)
+            if found is not None:
+                return found
+        result = self._evaluate(op, meaning, operands, attributes)
         if self.judge is not None:
             self._facets(op, operands, attributes, result)
+        return result
+
+    def _evaluate(
+        self, op: Op, meaning: Any, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> Any:
+        if op.rule is same:
+            kind = operands[0].type
+        else:
+            kind = op.rule(*[x.type for x in operands], **attributes)
+        if op.family is not Family.ELEMENTWISE and op.family is not Family.SELECT:
+            data = meaning(*[x.handle for x in operands], **attributes)
+            if type(kind) is tuple:
+                return tuple([tensor(d, k) for d, k in zip(data, kind, strict=True)])
+            result = tensor(data, kind)
+        else:
+            data = meaning(*[compact(x) for x in operands], **attributes)
+            if type(kind) is tuple:
+                return tuple([_held(d, k) for d, k in zip(data, kind, strict=True)])
+            result = _held(data, kind)
+        if kind.scalar.is_ptr():
+            result.origin = _origin(operands)
         return result
 
     def _facets(
@@ -153,6 +173,18 @@ class StepMachine:
             "launch": self.launch,
             "callers": site.callers,
         }
+
+
+def _marked(operands: tuple[Any, ...]) -> bool:
+    for x in operands:
+        if x.marks is not None:
+            return True
+    return False
+
+
+def _held(data: Any, kind: Any) -> tensor:
+    """An elementwise result: a 0-d one for a block type is one value for all elements."""
+    return tensor(data, kind) if not kind.shape or data.ndim else uniform(data, kind)
 
 
 def _origin(operands: tuple[Any, ...]) -> Any:

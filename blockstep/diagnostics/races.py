@@ -94,6 +94,8 @@ def _why(event: RaceFound) -> str:
         return "the atomics between them are relaxed, and a relaxed atomic orders nothing else"
     if event.why == "scope":
         return 'the atomics between them have scope="cta", which reaches no other program instance'
+    if event.why == "barrier":
+        return "a release covers the accesses of a whole block only after a debug_barrier"
     if event.why == "mixed":
         return "an atomic is atomic only towards other atomics, not towards a plain load or store"
     return UNORDERED

@@ -60,9 +60,8 @@ class RaceFound(Event):
     first: Touch
     second: Touch  # its span is the event's span
     same_value: bool = False  # both wrote the same bytes
-    why: Literal["plain", "relaxed", "scope", "mixed"] = (
-        "plain"  # mixed: an atomic and a plain access
-    )
+    # mixed: an atomic and a plain access; barrier: a release that covers only one lane's accesses
+    why: Literal["plain", "relaxed", "scope", "mixed", "barrier"] = "plain"
     seed: int | None = None
 
     @property

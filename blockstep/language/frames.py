@@ -17,7 +17,10 @@ from blockstep.language.source import Source
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OWN_FOLDERS = tuple(
     {_PACKAGE}
-    | {os.path.realpath(os.path.join(_PACKAGE, f)) + os.sep for f in ("interp", "compiler", "debugger")}
+    | {
+        os.path.realpath(os.path.join(_PACKAGE, f)) + os.sep
+        for f in ("interp", "compiler", "debugger")
+    }
 )
 _ours: dict[str, bool] = {}  # by file name
 _sites: dict[tuple[int, int], Site] = {}

@@ -16,6 +16,7 @@ from typing import Any
 
 from blockstep.language import types as ty
 from blockstep.language.constant import constexpr, unwrap
+from blockstep.language.generated import keep_text
 from blockstep.language.interface import KernelInterface
 from blockstep.language.op import machine
 from blockstep.language.source import source_of
@@ -105,6 +106,7 @@ class JITFunction(KernelInterface[Any]):
     ) -> None:
         if not isinstance(fn, FunctionType):
             raise TypeError(f"@jit takes a Python function, not {type(fn).__name__}")
+        keep_text(fn)
         self.fn = fn
         self.module = fn.__module__
         self.version = version

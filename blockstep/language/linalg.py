@@ -87,8 +87,12 @@ def _result_type(operand: dtype, out: dtype | None, acc: tensor | None) -> dtype
         )
     elif operand in (ty.float32, ty.bfloat16):
         result = ty.float32
+    elif operand is ty.float64:
+        result = ty.float64
+    elif out in (ty.float32, ty.float16):
+        result = out
     else:
-        result = ty.float64 if operand is ty.float64 else out
+        raise TypeError(f"out_dtype is float32 or float16 for {operand} operands, not {out}")
     if acc is not None and not acc.type.scalar is result is out:
         raise TypeError(
             f"the accumulator, out_dtype and the product must have one type; they are "
@@ -170,7 +174,7 @@ _FORMATS = {
 }
 
 
-def _in_format(x: Any, form: str) -> tensor:
+def _in_format(x: Any, form: str) -> Any:
     """An operand of `dot_scaled` in its format's own type; unsigned integers hold its bits."""
     if form not in _FORMATS:
         raise ValueError(f"Invalid float format: {form}. It is one of {', '.join(_FORMATS)}")

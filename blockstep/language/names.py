@@ -25,11 +25,20 @@ ABSENT = Absent()
 class Names:
     """The names of one kernel."""
 
-    def __init__(self, fn: FunctionType, tree: ast.FunctionDef) -> None:
+    def __init__(self, fn: FunctionType, edited: ast.FunctionDef | None = None) -> None:
+        """`edited` is the tree of a text that stands in for the function's own."""
         self.globals: Mapping[str, Any] = fn.__globals__
         cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
         self.cells = dict(cells)
-        self.locals = _assigned(tree)
+        code = fn.__code__
+        self.locals = (
+            frozenset(code.co_varnames + code.co_cellvars) if edited is None else _assigned(edited)
+        )
+        self._used = code.co_names + code.co_freevars
+
+    def identities(self) -> tuple[int, ...]:
+        """The identities of what the function's outer names stand for now."""
+        return tuple([id(self.outer(name)) for name in self._used])
 
     def outer(self, name: str) -> Any:
         """The captured or global value of a name that is not local; ABSENT if there is none."""
@@ -60,9 +69,7 @@ class Names:
     def is_constexpr_type(self, annotation: ast.expr | None) -> bool:
         """Whether an annotation means `tl.constexpr`."""
         found = self.resolve(annotation)
-        return found is constexpr or (
-            isinstance(found, type) and issubclass(found, constexpr)
-        )
+        return found is constexpr or (isinstance(found, type) and issubclass(found, constexpr))
 
 
 def _assigned(tree: ast.FunctionDef) -> frozenset[str]:
@@ -78,7 +85,9 @@ def _assigned(tree: ast.FunctionDef) -> frozenset[str]:
             continue
         elif isinstance(node, ast.alias):
             names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Lambda)):
+        elif isinstance(
+            node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.Lambda)
+        ):
             waiting += [n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
             continue
         waiting += ast.iter_child_nodes(node)

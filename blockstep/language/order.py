@@ -47,8 +47,8 @@ def _partners(x: tensor, bit: int) -> Any:
 
 
 def _merge(x: tensor, bits: list[Any], stage: int, order: int) -> Any:
-    """`n -> n`: runs of 2^stage elements, each bitonic, put in order: ascending (0), descending (1),
-    or by turns: ascending where bit `stage` of the index is 0, descending where it is 1."""
+    """`n -> n`: runs of 2^stage elements, each bitonic, put in order: ascending (0),
+    descending (1), or by turns: ascending where bit `stage` of the index is 0, else descending."""
     for bit in reversed(range(stage)):
         partner = _partners(x, bit)
         greater = greater_than(x, partner)
@@ -73,7 +73,8 @@ def sort_impl(x: Any, k: Any = None, dim: Any = None, descending: Any = False) -
     """`m n -> m k`: the k first elements of each row in order; without k, all of them.
 
     Runs of k are sorted, then halves are dropped: of two runs side by side, only the elementwise
-    maximum (minimum if ascending) can hold one of the k first. `max` and `min` widen narrow types."""
+    maximum (minimum if ascending) can hold one of the k first. `max` and `min` widen narrow
+    types."""
     x = to_tensor(x)
     n = _last_axis(x, dim)
     kept = n if k is None else int(k)
@@ -99,7 +100,7 @@ def sort(x: Any, dim: Any = None, descending: Any = False) -> Any:
 
 @library
 def topk(x: Any, k: Any, dim: Any = None, descending: Any = True) -> Any:
-    """`m n -> m k`: the k greatest of each row, greatest first (or the k least, `descending=False`).
+    """`m n -> m k`: the k greatest of each row, greatest first (the k least, if not `descending`).
 
     For k < n the result has `max`'s type: float16 gives float32, int8 gives int32."""
     return sort_impl(x, k, dim, descending)

@@ -73,11 +73,11 @@ def _key(seed: tensor, wide: bool) -> tuple[Any, Any]:
 
 
 @library
-def philox(
-    seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = N_ROUNDS_DEFAULT
-) -> Any:
-    """`, n, n, n, n -> n, n, n, n`: four random words for each counter: uint32 for 32-bit counter
-    words, uint64 for 64-bit ones. Raises TypeError for another width or a seed that is no integer."""
+def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = N_ROUNDS_DEFAULT) -> Any:
+    """`, n, n, n, n -> n, n, n, n`: four random words for each counter, uint32 for 32-bit counter
+    words and uint64 for 64-bit ones.
+
+    Raises TypeError for another width or a seed that is no integer."""
     seed = to_tensor(seed)
     if not seed.type.scalar.is_int():
         raise TypeError(f"the seed is an integer, not {seed.type}")
@@ -87,8 +87,8 @@ def philox(
         raise TypeError(f"philox takes counters of 32 or 64 bits, not {words[0].type}")
     unsigned = ty.uint32 if bits == 32 else ty.uint64
     k0, k1 = _key(cast(seed, ty.uint64), bits == 64)
-    counter = [cast(x, unsigned, bitcast=True) for x in words]
-    return philox_impl(*counter, k0, k1, n_rounds)
+    w0, w1, w2, w3 = [cast(x, unsigned, bitcast=True) for x in words]
+    return philox_impl(w0, w1, w2, w3, k0, k1, n_rounds)
 
 
 @library

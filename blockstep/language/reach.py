@@ -60,7 +60,9 @@ _UNARY: dict[type[ast.AST], Callable[[Any], Any]] = {
     ast.Invert: operator.invert,
 }
 _FOLDED = (int, float, bool, str, type(None), dtype)
-_RUNTIME_CALLS = frozenset({"load", "program_id", "num_programs", "arange", "atomic_add", "atomic_cas"})
+_RUNTIME_CALLS = frozenset(
+    {"load", "program_id", "num_programs", "arange", "atomic_add", "atomic_cas"}
+)
 
 
 Enter = Callable[[ast.Call, Any, list[Any], dict[str | None, Any]], None]
@@ -88,7 +90,9 @@ def first_certain(
     known |= dict.fromkeys(runtime, RUNTIME)
     try:
         walk = _Walk(names, problems, known, enter)
-        walk.defined |= {a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
+        walk.defined |= {
+            a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
+        }
         for extra in (tree.args.vararg, tree.args.kwarg):
             walk.certain(extra)
         walk.body(tree.body)

@@ -16,7 +16,7 @@ from typing import Any
 
 from blockstep.errors import CompilationError, UnsupportedLanguageConstruct
 from blockstep.language import loops
-from blockstep.language.during import (
+from blockstep.language.allowed import (
     DEBUGGERS,
     global_message,
     is_allowed_global,

@@ -12,7 +12,7 @@ import ast
 import inspect
 import linecache
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 
 from blockstep.findings import Span
@@ -28,6 +28,12 @@ class Source:
     file: str
     line: int  # of the word `def`
     column: int  # of the word `def`, in UTF-8 bytes
+    parsed: str  # the function at its own lines and columns
+    edited: bool = False  # not the file's text
+
+    def fresh_tree(self) -> ast.FunctionDef:
+        """Another tree of the same text, to be rewritten."""
+        return _function_in(self.parsed, self.file, self.tree.name)
 
     def relative(self, node: ast.AST) -> ast.AST:
         """A stand-in for `node` whose position counts from the function's own first line."""
@@ -35,7 +41,6 @@ class Source:
         place.lineno = getattr(node, "lineno", self.line) - self.line + 1
         place.col_offset = max(getattr(node, "col_offset", self.column) - self.column, 0)
         return place
-
 
     def span(self, node: ast.AST) -> Span:
         """The range of `node` in the file."""
@@ -57,10 +62,11 @@ def source_of(fn: FunctionType, text: str | None = None) -> Source:
     original = _parse(lines, first, fn)
     if text is None:
         return original
-    edited = textwrap.dedent(text).splitlines(keepends=True)
-    indented = [" " * original.column + line if line.strip() else line for line in edited]
+    edited = textwrap.dedent(text)
+    indent = " " * original.column
+    indented = [indent + line if line.strip() else line for line in edited.splitlines(True)]
     replaced = _parse(indented, original.line, fn)
-    return Source(textwrap.dedent(text), replaced.tree, original.file, original.line, original.column)
+    return replace(replaced, text=edited, edited=True)
 
 
 def _lines(fn: FunctionType) -> tuple[list[str], int]:
@@ -74,12 +80,16 @@ def _lines(fn: FunctionType) -> tuple[list[str], int]:
 
 
 def _parse(lines: list[str], first: int, fn: FunctionType) -> Source:
-    indented = lines[0][:1].isspace()
-    module = ast.parse("".join(["if 1:\n", *lines] if indented else lines), fn.__code__.co_filename)
-    ast.increment_lineno(module, first - 2 if indented else first - 1)
-    name = fn.__code__.co_name
-    for node in ast.walk(module):
+    """Empty lines stand for what is before the function, so positions need no correction."""
+    above = ["\n" * (first - 2), "if 1:\n"] if lines[0][:1].isspace() else ["\n" * (first - 1)]
+    parsed, code = "".join([*above, *lines]), fn.__code__
+    tree = _function_in(parsed, code.co_filename, code.co_name)
+    text = textwrap.dedent("".join(lines[tree.lineno - first :]))
+    return Source(text, tree, code.co_filename, tree.lineno, tree.col_offset, parsed)
+
+
+def _function_in(parsed: str, file: str, name: str) -> ast.FunctionDef:
+    for node in ast.walk(ast.parse(parsed, file)):
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            text = textwrap.dedent("".join(lines[node.lineno - first :]))
-            return Source(text, node, fn.__code__.co_filename, node.lineno, node.col_offset)
-    raise OSError(f"the source of `{name}` is not at {fn.__code__.co_filename}:{first}")
+            return node
+    raise OSError(f"the source of `{name}` is not where {file} should have it")

@@ -53,7 +53,6 @@ def _is_power_of_two(i: Any) -> bool:
     return int(i) > 0 and int(i) & (int(i) - 1) == 0
 
 
-
 @library
 def cdiv(x: Any, div: Any) -> Any:
     """`n, n -> n`: x / div rounded up, for x >= 0 and div > 0. Plain integers give an integer."""

@@ -39,10 +39,16 @@ def cuda_capability_geq(major: Any, minor: Any = 0) -> bool:
     return is_cuda() and current().capability >= (unwrap(major), unwrap(minor))
 
 
-for _function in (
-    current_target, is_cuda, is_hip, is_hip_cdna3, is_hip_cdna4, cuda_capability_geq
-):  # fmt: skip
-    _function.__triton_builtin__ = True  # type: ignore[attr-defined]
+_ASKED: tuple[Any, ...] = (
+    current_target,
+    is_cuda,
+    is_hip,
+    is_hip_cdna3,
+    is_hip_cdna4,
+    cuda_capability_geq,
+)
+for _function in _ASKED:
+    _function.__triton_builtin__ = True
 
 __all__ = [
     "cuda_capability_geq",

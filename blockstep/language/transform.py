@@ -9,29 +9,25 @@ frames of the user's file; decorators give the code its first line and are never
 """
 
 from __future__ import annotations
-import __future__ as future
 
 import ast
-import threading
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from inspect import CO_NESTED
-from types import CodeType, FunctionType
+from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, NoReturn, TypeVar
 
 from blockstep.errors import CompilationError
-from blockstep.language import during
+from blockstep.language import during, looping
+from blockstep.language.allowed import is_constexpr
 from blockstep.language.frames import is_ours, remember
 from blockstep.language.names import ABSENT, Names, carried_names
 from blockstep.language.reach import RUNTIME, UNKNOWN, first_certain
+from blockstep.language.recompile import MARK, compiled, rebuilt
 from blockstep.language.rules import Problem, find
 from blockstep.language.source import Source, source_of
 
-_MARK = "\0blockstep:"
-_FLAGS = sum(getattr(future, name).compiler_flag for name in future.all_feature_names)
+_LOOPING = frozenset({"loop", "loop_range", "begin_while", "while_test"})
 _RENAMED: Mapping[str, str] = {"min": "min_", "max": "max_", "isinstance": "isinstance_"}
-_warnings_lock = threading.Lock()
 T = TypeVar("T", bound=ast.AST)
 
 
@@ -42,19 +38,32 @@ class Prepared:
     original: FunctionType
     function: FunctionType
     source: Source
+    names: Names
+    _passed: dict[Any, list[tuple[Names, tuple[int, ...]]]] = field(default_factory=dict)
 
-    def check(
-        self,
-        constants: Mapping[str, Any],
-        runtime: frozenset[str] = frozenset(),
-        seen: set[Any] | None = None,
-    ) -> None:
+    def check(self, constants: Mapping[str, Any], runtime: frozenset[str] = frozenset()) -> None:
         """Raises the first language error that is certain for these constexpr values, here or in
         the jit functions called, before anything runs. `constants` are parameters with plain
-        values, `runtime` those with tensors."""
-        names = Names(self.original, self.source.tree)
-        problems = find(self.source.tree, names)
-        entered = set() if seen is None else seen
+        values, `runtime` those with tensors. What has passed is remembered as long as the globals
+        it saw are the same."""
+        try:
+            key = runtime, frozenset((k, type(v), v) for k, v in constants.items())
+            seen = self._passed.get(key)
+        except TypeError:  # a constexpr that has no hash
+            key = seen = None
+        if seen is not None and all(names.identities() == then for names, then in seen):
+            return
+        entered: dict[Any, Names] = {}
+        self._check(constants, runtime, entered)
+        if key is not None:
+            checked = {id(names): names for names in (self.names, *entered.values())}
+            self._passed[key] = [(names, names.identities()) for names in checked.values()]
+
+    def _check(
+        self, constants: Mapping[str, Any], runtime: frozenset[str], entered: dict[Any, Names]
+    ) -> None:
+        tree = self.source.tree
+        problems = find(tree, self.names)
 
         def enter(
             node: ast.Call, callee: Any, given: list[Any], named: dict[str | None, Any]
@@ -62,8 +71,7 @@ class Prepared:
             if not is_ours(callee.fn.__code__.co_filename):
                 self._enter(node, callee.prepared, given, named, entered)
 
-        tree = self.source.tree
-        problem = first_certain(tree, names, problems, constants, runtime, enter)
+        problem = first_certain(tree, self.names, problems, constants, runtime, enter)
         if problem is not None:
             raise problem.error(self.source)
 
@@ -73,17 +81,18 @@ class Prepared:
         callee: Prepared,
         given: list[Any],
         named: dict[str | None, Any],
-        seen: set[Any],
+        entered: dict[Any, Names],
     ) -> None:
-        passed = {**dict(zip(callee.parameters, given, strict=False)), **named}
+        passed: dict[str | None, Any] = dict(zip(callee.parameters, given, strict=False))
+        passed |= named
         key = (id(callee), repr(sorted(passed.items(), key=str)))
-        if key in seen:
+        if key in entered:
             return
-        seen.add(key)
+        entered[key] = callee.names
         runtime = frozenset(str(name) for name, value in passed.items() if value is RUNTIME)
         constants = {str(k): v for k, v in passed.items() if v is not RUNTIME and v is not UNKNOWN}
         try:
-            callee.check(constants, runtime, seen)
+            callee._check(constants, runtime, entered)
         except CompilationError as inner:
             source, span = self.source, self.source.span(node)
             raise CompilationError(source.text, source.relative(node), None, span) from inner
@@ -103,77 +112,14 @@ def prepare(fn: FunctionType, text: str | None = None) -> Prepared:
     """Makes `fn` ready to run. `text` stands in for the file's text of the function.
 
     Raises OSError when the source cannot be found."""
-    source, working = source_of(fn, text), source_of(fn, text).tree
-    names = Names(fn, working)
+    source = source_of(fn, text)
+    working = source.fresh_tree()
+    names = Names(fn, working if source.edited else None)
     rewriter = _Rewriter(names, find(working, names), source)
     rewriter.function(working)
-    code = _compile(fn, working, rewriter.constants)
+    code = compiled(fn, working, rewriter.constants)
     remember(code, source)
-    return Prepared(fn, _function(fn, code), source)
-
-
-def _function(fn: FunctionType, code: CodeType) -> FunctionType:
-    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-    closure = tuple(cells[name] for name in code.co_freevars)
-    made = FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
-    made.__kwdefaults__ = fn.__kwdefaults__
-    made.__annotations__ = fn.__annotations__
-    made.__qualname__ = fn.__qualname__
-    made.__module__ = fn.__module__
-    made.__doc__ = fn.__doc__
-    return made
-
-
-def _compile(
-    fn: FunctionType, tree: ast.FunctionDef, constants: Mapping[str, Callable[..., Any]]
-) -> CodeType:
-    original = fn.__code__
-    scopes = fn.__qualname__.split(".")[:-1]
-    held: ast.stmt = tree
-    inside = "captured.<locals>."
-    if scopes and scopes[-1] != "<locals>":  # a method: private names are mangled with its class
-        held = _at(ast.ClassDef(scopes[-1], [], [], [held], []), tree)
-        inside += f"{scopes[-1]}."
-    captured = [ast.arg(name) for name in original.co_freevars if name != "__class__"]
-    given = ast.arguments([], [_at(a, tree) for a in captured], None, [], [], None, [])
-    outer = _at(ast.FunctionDef("captured", given, [held], [], None), tree)
-    module = ast.fix_missing_locations(ast.Module([outer], []))
-    with _warnings_lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python has warned about the text; constants are called
-        flags = original.co_flags & _FLAGS
-        whole = compile(module, original.co_filename, "exec", flags, dont_inherit=True)
-    found = _named(whole, inside + original.co_name)
-    return _with_constants(found, constants, found.co_qualname, original)
-
-
-def _named(code: CodeType, qualname: str) -> CodeType:
-    """The kernel's code, inside the scopes that were put around it."""
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            if constant.co_qualname == qualname:
-                return constant
-            if qualname.startswith(constant.co_qualname + "."):
-                return _named(constant, qualname)
-    raise AssertionError(f"no code for {qualname}")
-
-
-def _with_constants(
-    code: CodeType, table: Mapping[str, Callable[..., Any]], prefix: str, like: CodeType
-) -> CodeType:
-    """`code` with the functions in place of the strings that stand for them."""
-
-    def replaced(constant: Any) -> Any:
-        if isinstance(constant, CodeType):
-            return _with_constants(constant, table, prefix, like)
-        if isinstance(constant, str) and constant.startswith(_MARK):
-            return table[constant]
-        return constant
-
-    return code.replace(
-        co_flags=code.co_flags & ~CO_NESTED | like.co_flags & CO_NESTED,
-        co_consts=tuple(replaced(c) for c in code.co_consts),
-        co_qualname=like.co_qualname + code.co_qualname.removeprefix(prefix),
-    )
+    return Prepared(fn, rebuilt(fn, code), source, names)
 
 
 def _at(new: T, old: ast.AST) -> T:
@@ -213,8 +159,10 @@ class _Rewriter(ast.NodeTransformer):
     ) -> ast.Call:
         """A call of `during.<name>` that stands where `node` stands; the call itself happens at
         `ends` when that is on a later line, so that no line is visited twice."""
-        key = _MARK + name
-        self.constants[key] = getattr(during, name) if function is None else function
+        key = MARK + name
+        if function is None:
+            function = getattr(looping if name in _LOOPING else during, name)
+        self.constants[key] = function
         place = ast.Constant(key)
         made = ast.Call(place, list(args), [])
         _at(made, node if ends is None or ends.lineno == node.lineno else ends)  # type: ignore[attr-defined]
@@ -226,7 +174,8 @@ class _Rewriter(ast.NodeTransformer):
         body = self.statements(tree.body)
         for extra in (tree.args.vararg, tree.args.kwarg):
             if id(extra) in self.problems:
-                body.insert(0, self.rejected(self.problems[id(extra)], _at(ast.Pass(), tree.body[0])))
+                place = _at(ast.Pass(), tree.body[0])
+                body.insert(0, self.rejected_statement(self.problems[id(extra)], place))
         tree.body = body
         if tree.decorator_list:  # only its line counts: it is the first line of the code
             tree.decorator_list = [_at(ast.Constant(None), tree.decorator_list[0])]
@@ -244,6 +193,11 @@ class _Rewriter(ast.NodeTransformer):
         name = f"reject {len(self.constants)}"
         made = self.call(name, node, function=_rejection(problem, self.source))
         return _at(ast.Expr(made), node) if isinstance(node, ast.stmt) else made
+
+    def rejected_statement(self, problem: Problem, place: ast.stmt) -> ast.stmt:
+        made = self.rejected(problem, place)
+        assert isinstance(made, ast.stmt)
+        return made
 
     def unsettled(self, node: Any, name: str) -> ast.expr:
         """A global that is not allowed now, or not there: asked again when the program runs."""
@@ -282,9 +236,7 @@ class _Rewriter(ast.NodeTransformer):
     def rejected_target(self, target: ast.expr, node: ast.stmt) -> ast.stmt | None:
         for part in ast.walk(target):
             if id(part) in self.problems:
-                statement = self.rejected(self.problems[id(part)], _at(ast.Pass(), node))
-                assert isinstance(statement, ast.stmt)
-                return statement
+                return self.rejected_statement(self.problems[id(part)], _at(ast.Pass(), node))
         return None
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
@@ -329,8 +281,11 @@ class _Rewriter(ast.NodeTransformer):
         for problem in (id(node.target), id(node.iter), *(id(s) for s in node.orelse[:1])):
             if problem in self.problems:
                 place = _at(ast.Pass(), node)
-                place.end_lineno, place.end_col_offset = node.iter.end_lineno, node.iter.end_col_offset
-                return self.rejected(self.problems[problem], place)  # type: ignore[return-value]
+                place.end_lineno, place.end_col_offset = (
+                    node.iter.end_lineno,
+                    node.iter.end_col_offset,
+                )
+                return self.rejected_statement(self.problems[problem], place)
         assert isinstance(node.iter, ast.Call)
         over, carried = self.visit(node.iter), self.carried(node, node.iter)
         if isinstance(node.iter.func, ast.Name) and self.is_builtin(node.iter.func, "range"):
@@ -344,7 +299,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def carried(self, node: ast.For | ast.While, place: ast.expr) -> ast.expr:
         """The names that are carried around a loop, as a constant."""
-        return _start(ast.Constant(self.carries[id(node)]), place)
+        names: Any = self.carries[id(node)]
+        return _start(ast.Constant(names), place)
 
     def visit_While(self, node: ast.While) -> Any:
         if node.orelse and id(node.orelse[0]) in self.problems:
@@ -407,7 +363,7 @@ class _Rewriter(ast.NodeTransformer):
         return self.call("tuple_of", node, node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        constexpr = during.is_constexpr(self.names.resolve(node))
+        constexpr = is_constexpr(self.names.resolve(node))
         node.value = self.visit(node.value)
         if node.attr == "value" and isinstance(node.ctx, ast.Load):
             return self.call("value_of", node, node.value)
@@ -419,7 +375,7 @@ class _Rewriter(ast.NodeTransformer):
         if node.id in _RENAMED and self.is_builtin(node, node.id):
             key = self.call(_RENAMED[node.id], node).func
             return _at(key, node)
-        constexpr = during.is_constexpr(self.names.resolve(node))
+        constexpr = is_constexpr(self.names.resolve(node))
         return self.call("constant", node, node) if constexpr else node
 
     def is_builtin(self, node: ast.Name, name: str) -> bool:

@@ -1,9 +1,10 @@
 """Run-time values: `tensor` (a block or a scalar), and the language's tuple and slice.
 
 Invariant: `handle` is whatever the machine in force computes with (a NumPy array or scalar of
-exactly `type.numpy` on the step machine). The facets beside it are owned by checkers and absent
-(None) almost always: `marks` maps a facet's name to the marked elements, `origin` is the argument
-view a pointer came from, `bounds` are exact limits of an integer block.
+exactly `type.numpy` on the step machine); a machine may keep a block in a compact `form` until
+somebody asks for the handle. The facets beside it are owned by checkers and absent (None) almost
+always: `marks` maps a facet's name to the marked elements, `origin` is the argument view a pointer
+came from, `bounds` are limits of an integer value.
 Operators and methods are attached in `blockstep.language.members`.
 """
 
@@ -21,19 +22,20 @@ from blockstep.language.types import dtype, tuple_type
 class tensor:
     """A value of the language: a block of elements, or a scalar (shape `()`)."""
 
-    __slots__ = ("handle", "type", "marks", "origin", "bounds")
+    __slots__ = ("_handle", "type", "form", "marks", "origin", "bounds")
     __blockstep_value__ = True
     __array_ufunc__ = None  # NumPy arrays and scalars hand binary operators over to us
 
-    handle: Any
     type: dtype
+    form: Any
     marks: dict[str, Any] | None
     origin: Any
     bounds: builtins.tuple[int, int] | None
 
     def __init__(self, handle: Any, type: dtype) -> None:
-        self.handle = handle
+        self._handle = handle
         self.type = type
+        self.form = None
         self.marks = None
         self.origin = None
         self.bounds = None
@@ -47,6 +49,14 @@ class tensor:
         __mul__: Any
         __and__: Any
         __getitem__: Any
+
+    @property
+    def handle(self) -> Any:
+        """What the machine computes with."""
+        handle = self._handle
+        if handle is None and self.form is not None:
+            handle = self._handle = self.form.dense(self.type)
+        return handle
 
     @property
     def dtype(self) -> dtype:

@@ -27,6 +27,7 @@ from blockstep.interp.memory import host_bytes
 from blockstep.interp.owners import is_torch_tensor, memory_of, torch_module
 from blockstep.interp.registry import registry
 from blockstep.interp.unwritten import fill
+from blockstep.runtime.import_watch import ImportWatch
 
 LARGEST = 256 << 20  # bytes
 
@@ -42,21 +43,24 @@ class Factories:
         self._lock = threading.RLock()
         self._users = 0
         self._originals: dict[tuple[Any, str], Any] = {}
+        self._factories: dict[tuple[str, str], Any] = {}
+        self._watch = ImportWatch("torch", self.refresh)
 
     def install(self) -> None:
-        """Patch; torch only if the program has imported it (call `refresh` when it has since)."""
+        """Patch what is there now, and torch as soon as the program imports it."""
         with self._lock:
             self._users += 1
+            self._watch.start()
             self.refresh()
 
     def refresh(self) -> None:
-        """Patch what can be patched now and is not yet: torch may have been imported since."""
+        """Patch what can be patched now and is not yet."""
         with self._lock:
             if not self._users:
                 return
             self._patch_all(np, "numpy", _NUMPY)
             torch = torch_module()
-            if torch is not None and hasattr(torch, "empty_strided") and hasattr(torch, "Tensor"):
+            if torch is not None and hasattr(torch, "empty_strided"):
                 _settle()
                 self._patch_all(torch, "torch", _TORCH)
                 self._patch_all(torch.Tensor, "torch.Tensor", _TENSOR)
@@ -69,6 +73,7 @@ class Factories:
             self._users -= 1
             if self._users:
                 return
+            self._watch.stop()
             for (holder, name), original in self._originals.items():
                 if original is None:
                     delattr(holder, name)
@@ -101,10 +106,16 @@ class Factories:
             self._originals[holder, name] = vars(holder).get(
                 name
             )  # None: inherited, so there is nothing to put back
-            factory = _marking(original, f"{path}.{name}")
+            setattr(holder, name, self._factory(original, path, name))
+
+    def _factory(self, original: Any, path: str, name: str) -> Any:
+        """The patched `original`; one for ever, since torch keeps it by identity."""
+        known = self._factories.get((path, name))
+        if known is None or known.__wrapped__ is not original:
+            known = self._factories[path, name] = _marking(original, f"{path}.{name}")
             if path == "torch":
-                _stand_in(factory, original)
-            setattr(holder, name, factory)
+                _stand_in(known, original)
+        return known
 
 
 def _settle() -> None:

@@ -32,7 +32,7 @@ from blockstep.language.value import tensor
 from blockstep.language.value import tuple as tl_tuple
 from blockstep.runtime import children, progress, session
 from blockstep.runtime.arguments import Argument, Bound, bind
-from blockstep.runtime.compiled import CompiledKernel
+from blockstep.runtime.compiled import CompiledKernel, check_resources
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
 
@@ -63,9 +63,12 @@ def launch(
         _body(function, current, host)
         return handle
     size = grid_size(grid, bound)
-    knobs.runtime.launch_enter_hook(handle.metadata)
+    check_resources(options)
+    handle.load()
+    told = handle.launch_metadata(size, bound.values)
+    knobs.runtime.launch_enter_hook(told)
     _run(function, bound, size, options, host, current)
-    knobs.runtime.launch_exit_hook(handle.metadata)
+    knobs.runtime.launch_exit_hook(told)
     return handle
 
 
@@ -101,7 +104,9 @@ def grid_size(grid: Any, bound: Bound) -> Program:
     if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool):
         grid = (grid,)
     if not isinstance(grid, (tuple, list)) or not 1 <= len(grid) <= 3:
-        raise CallError("grid", f"the grid {grid!r} must be 1 to 3 sizes", fix="kernel[(x, y, z)](...)")
+        raise CallError(
+            "grid", f"the grid {grid!r} must be 1 to 3 sizes", fix="kernel[(x, y, z)](...)"
+        )
     sizes = []
     for axis, n in zip("xyz", grid, strict=False):
         if isinstance(n, bool) or not hasattr(n, "__index__"):
@@ -185,8 +190,15 @@ def _fits(
     size, most = (grid[axis], device.grid_limits[axis]) if over else (total, limit or 0)
     judge(
         GridLimit(
-            span=host or Span("", 0), kernel=name, grid=grid, host=host, launch=number,
-            axis=axis, size=size, limit=most, device=device.title,
+            span=host or Span("", 0),
+            kernel=name,
+            grid=grid,
+            host=host,
+            launch=number,
+            axis=axis,
+            size=size,
+            limit=most,
+            device=device.title,
         )  # fmt: skip
     )
     return False
@@ -271,7 +283,11 @@ def _report_deadlock(machine: StepMachine, deadlock: Deadlock) -> None:
     waiters = []
     for waiting in deadlock.waiting[:16]:
         storage = machine.space.find(waiting.address)
-        view = next((v for v in storage.views if waiting.address in range(*v.extent())), None) if storage else None
+        view = (
+            next((v for v in storage.views if waiting.address in range(*v.extent())), None)
+            if storage
+            else None
+        )
         element = view.element(waiting.address) if view is not None else None
         span = frames.span_of_key(waiting.site)
         waiters.append(Waiter(waiting.program, span, view.name if view else None, element))
@@ -279,9 +295,15 @@ def _report_deadlock(machine: StepMachine, deadlock: Deadlock) -> None:
     scheduler = machine.scheduler
     machine.judge(
         DeadlockFound(
-            span=first.span, kernel=machine.kernel, program=first.program, grid=machine.grid,
-            host=machine.host, launch=machine.launch, waiters=tuple(waiters),
-            waiting=len(deadlock.waiting), finished=scheduler.finished,
+            span=first.span,
+            kernel=machine.kernel,
+            program=first.program,
+            grid=machine.grid,
+            host=machine.host,
+            launch=machine.launch,
+            waiters=tuple(waiters),
+            waiting=len(deadlock.waiting),
+            finished=scheduler.finished,
             not_started=scheduler.total - scheduler.finished - len(deadlock.waiting),
         )  # fmt: skip
     )

@@ -73,7 +73,9 @@ def check_options(options: dict[str, Any]) -> None:
     """Raises CallError for a number of warps, stages or CTAs that no launch has."""
     warps = options["num_warps"]
     if not isinstance(warps, int) or warps <= 0 or warps & (warps - 1):
-        raise CallError("num_warps", f"num_warps must be a power of 2, not {warps!r}", fix="num_warps=4")
+        raise CallError(
+            "num_warps", f"num_warps must be a power of 2, not {warps!r}", fix="num_warps=4"
+        )
     for key in ("num_stages", "num_ctas"):
         value = options[key]
         if not isinstance(value, int) or value < (0 if key == "num_stages" else 1):

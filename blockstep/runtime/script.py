@@ -42,8 +42,10 @@ def _status(stop: SystemExit) -> int:
 
 def _print(error: BaseException) -> None:
     trace = breakpoints.strip_frames(error.__traceback__)
-    while trace is not None and trace.tb_next and trace.tb_frame.f_code.co_filename.startswith(
-        "<frozen runpy"
+    while (
+        trace is not None
+        and trace.tb_next
+        and trace.tb_frame.f_code.co_filename.startswith("<frozen runpy")
     ):
         trace = trace.tb_next
     sys.excepthook(type(error), error.with_traceback(trace), trace)

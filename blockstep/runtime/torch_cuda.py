@@ -6,7 +6,7 @@ on which nothing is allocated; streams are one, in order; events measure wall-cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, Self
@@ -94,10 +94,6 @@ def stream(stream: Any = None) -> Iterator[Any]:
     yield stream
 
 
-def _constant(value: Any) -> Any:
-    return lambda *args, **kwargs: value
-
-
 def _memory(device: Any = None) -> tuple[int, int]:
     return devices.current().memory, devices.current().memory
 
@@ -106,44 +102,80 @@ def _capability(device: Any = None) -> tuple[int, int]:
     return devices.current().capability
 
 
+def _name(device: Any = None) -> str:
+    return devices.current().title
+
+
 def _architectures() -> list[str]:
     major, minor = devices.current().capability
     return [f"sm_{major}{minor}"]
 
 
-CUDA = {
+def _only_stream(device: Any = None) -> Stream:
+    return Stream()
+
+
+CLASSES = {
     "Event": WallClockEvent,
     "Stream": Stream,
     "ExternalStream": Stream,
     "device": Device,
     "device_of": Device,
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "stream": stream,
     "StreamContext": stream,
+    "current_stream": _only_stream,
+    "default_stream": _only_stream,
     "get_device_properties": properties,
     "get_device_capability": _capability,
-    "get_device_name": lambda device=None: devices.current().title,
+    "get_device_name": _name,
     "get_arch_list": _architectures,
     "mem_get_info": _memory,
-    "memory_stats": _constant({}),
-    "can_device_access_peer": _constant(False),
-    "utilization": _constant(0),
-    **dict.fromkeys(("is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported"), _constant(True)),
-    **dict.fromkeys(("device_count",), _constant(1)),
-    **dict.fromkeys(("current_device", "initial_seed"), _constant(0)),
-    **dict.fromkeys(("is_current_stream_capturing",), _constant(False)),
-    **dict.fromkeys(
-        ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), _constant(0)
+}
+CONSTANTS: dict[Any, tuple[str, ...]] = {
+    True: ("is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported"),
+    False: ("is_current_stream_capturing", "can_device_access_peer"),
+    None: (
+        "synchronize", "set_device", "set_stream", "empty_cache", "ipc_collect", "init", "_lazy_init",
+        "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats",
+        "manual_seed", "manual_seed_all", "seed", "seed_all", "set_per_process_memory_fraction",
     ),
-    **dict.fromkeys(
-        (
-            "synchronize", "set_device", "set_stream", "empty_cache", "ipc_collect", "init", "_lazy_init",
-            "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats",
-            "manual_seed", "manual_seed_all", "seed", "seed_all", "set_per_process_memory_fraction",
-        ),
-        _constant(None),
-    ),
-    **dict.fromkeys(("current_stream", "default_stream"), lambda device=None: Stream()),
 }  # fmt: skip
+NUMBERS = {
+    "device_count": 1,
+    **dict.fromkeys(("current_device", "initial_seed", "utilization"), 0),
+    **dict.fromkeys(("memory_allocated", "max_memory_allocated"), 0),
+    **dict.fromkeys(("memory_reserved", "max_memory_reserved"), 0),
+}
+
+
+def _constant(value: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: value
+
+
+def _as(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of its own that calls `function`: torch's compiler wants one object for each name."""
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    answer.__name__ = answer.__qualname__ = name
+    answer.__module__ = "torch.cuda"
+    return answer
+
+
+def _cuda() -> Iterator[tuple[str, Any]]:
+    for name, kind in CLASSES.items():
+        yield name, type(name, (kind,), {"__module__": "torch.cuda"})
+    for name, function in FUNCTIONS.items():
+        yield name, _as(name, function)
+    for value, names in CONSTANTS.items():
+        for name in names:
+            yield name, _as(name, _constant(value))
+    for name, number in NUMBERS.items():
+        yield name, _as(name, _constant(number))
+    yield "memory_stats", _as("memory_stats", lambda device=None: {})
 
 
 def _generator() -> Any:
@@ -167,8 +199,8 @@ def answers() -> Iterator[tuple[Any, str, Any]]:
     """Every attribute to replace: (owner, name, value)."""
     import torch
 
-    for name, value in CUDA.items():
+    for name, value in _cuda():
         yield torch.cuda, name, value
     yield torch, "Generator", _generator()
     yield torch.version, "cuda", CUDA_VERSION
-    yield torch._C, "_cuda_getCurrentRawStream", _constant(0)
+    yield torch._C, "_cuda_getCurrentRawStream", _as("_cuda_getCurrentRawStream", _constant(0))

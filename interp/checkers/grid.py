@@ -72,7 +72,7 @@ class Output:
 
 
 class Outputs:
-    """The unfinished outputs of a session, one for each piece of memory, the last launch that wrote to it."""
+    """The unfinished outputs of a session: for each, the last launch that wrote to it."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[int, int], Output] = {}

@@ -28,7 +28,7 @@ def compare(
     grid: Program | None = None,
     launch: int | None = None,
 ) -> OrderDependent | None:
-    """The event, if outputs of two seeds differ in a bit. `runs` has the outputs by seed, first seed first."""
+    """The event, if outputs differ in a bit. `runs` has them by seed, the first seed first."""
     seeds = list(runs)
     if not seeds:
         return None

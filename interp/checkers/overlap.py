@@ -47,7 +47,7 @@ class Stored:
     before: Any  # by active lane, unsigned integers
 
     def lane_at(self, addresses: Addresses) -> npt.NDArray[np.int64]:
-        """Which active lane stored to each address; -1 where the lane's element begins elsewhere."""
+        """Which active lane stored to each address; -1 where its element begins elsewhere."""
         reach = self.reach
         if reach.packed:
             lanes, rest = np.divmod(addresses - reach.low, reach.size)
@@ -120,7 +120,8 @@ class Overlap(Checker):
     def _load(self, access: Access, reach: Reach, state: _State) -> None:
         assert access.storage is not None
         cells = self._cells[id(access.storage)][1]
-        under = cells.table(LAST)[cells.index(reach)]
+        index = cells.index(reach)  # before the table: it may refine it
+        under = cells.table(LAST)[index]
         if _newest(under) <= state.floor:
             return
         for number in distinct(under):
@@ -157,7 +158,7 @@ class Overlap(Checker):
         state.stores[self._count] = Stored(access, reach, _there(storage, reach))
 
     def _over(self, access: Access, reach: Reach, lanes: Flags, past: Stored) -> None:
-        """A store over another one: the same lane of equal blocks may, and so may the same value."""
+        """A store over another one: the same lane of equal blocks may, or the same value."""
         assert access.storage is not None
         addresses = reach.addresses[lanes]
         moved = np.ones(len(addresses), bool)

@@ -51,7 +51,7 @@ class Shadow(Cells):
 
 
 class Race(Checker):
-    """Finds races; `barriers` says whether a release covers block accesses only after a `debug_barrier`."""
+    """Finds races. `barriers`: a release covers block accesses only after a `debug_barrier`."""
 
     name: ClassVar[str] = "race"
 
@@ -108,8 +108,9 @@ class Race(Checker):
         shadow = self._shadow(access.storage, whole)
         wide = access.scope != "cta"
         sem = access.sem or "acq_rel"
+        index = shadow.index(whole)  # before the tables: it may refine them
         if wide and sem in ("acquire", "acq_rel") and SYNC in shadow.tables:
-            for snapshot in distinct(shadow.tables[SYNC][shadow.index(whole)]):
+            for snapshot in distinct(shadow.tables[SYNC][index]):
                 self.clocks.acquire(p, snapshot)
         if not wide or sem != "acq_rel":
             p.weak = (len(self.chains.epochs), "relaxed" if wide else "scope")
@@ -340,7 +341,7 @@ def _mapped(values: Table, to: dict[int, int]) -> Table:
 
 
 def _by_effect(access: Access, whole: Reach, changed: Flags | None) -> list[tuple[Reach, bool]]:
-    """The lanes that wrote and those that only read, which the lanes of a compare-and-swap may do."""
+    """The lanes that wrote, and those that only read: compare-and-swaps that failed."""
     if access.op == "atomic_load":
         return [(whole, False)]
     if changed is None or access.op != "atomic_cas":

@@ -53,7 +53,7 @@ def test_every_view_of_an_array_leads_to_the_same_memory() -> None:
         x[::-1, ::2],
         x.reshape(-1)[5:],
         windows,
-        np.asarray(memoryview(x)[1:]),
+        np.asarray(x.data[1:]),
         frozen,
     ):
         assert where(part) == whole

@@ -343,7 +343,9 @@ def test_logic(text: str, value: bool) -> None:
     assert number(run(f"def k(n, B: tl.constexpr):\n    return {text}", scalar(5), 3)) is value
 
 
-@pytest.mark.parametrize("text", ["B == 2 and boom()", "B == 3 or boom()", "n > 1 and False and boom()"])
+@pytest.mark.parametrize(
+    "text", ["B == 2 and boom()", "B == 3 or boom()", "n > 1 and False and boom()"]
+)
 def test_plain_operands_cut_logic_short(text: str) -> None:
     def boom() -> None:
         raise AssertionError("evaluated")
@@ -368,7 +370,12 @@ def test_logic_on_integers_is_an_error() -> None:
 
 def test_a_run_time_choice_makes_a_tensor_even_as_an_argument() -> None:
     seen: list[Any] = []
-    run("def k(n, B):\n    see(1 if n > 2 else 2)\n    see(1 if B else 2)", scalar(5), 1, see=seen.append)
+    run(
+        "def k(n, B):\n    see(1 if n > 2 else 2)\n    see(1 if B else 2)",
+        scalar(5),
+        1,
+        see=seen.append,
+    )
     assert isinstance(seen[0], tensor)
     assert seen[1] == 1
 
@@ -478,7 +485,8 @@ def test_names_places_and_closure_are_the_originals() -> None:
 def test_every_position_is_one_of_the_users_expressions() -> None:
     class Holder:
         def k(self, n: Any) -> Any:
-            länge = "ä"; x = n + n  # noqa: E702
+            länge = "ä"
+            x = n + n  # noqa: E702
             return self and (x * 2)
 
     made = transform(Holder.k)
@@ -552,7 +560,12 @@ def test_a_traceback_points_at_the_expression() -> None:
         run(text, scalar(3))
     site = frames.blamed(caught.value)
     assert site is not None
-    assert (site.span.line, site.span.column, site.span.end_line, site.span.end_column) == (2, 19, 3, 17)
+    assert (site.span.line, site.span.column, site.span.end_line, site.span.end_column) == (
+        2,
+        19,
+        3,
+        17,
+    )
     shown = "".join(traceback.format_exception(caught.value))
     assert "in k\n    if n > 1 and (n +" in shown
 
@@ -568,7 +581,11 @@ def test_our_own_errors_point_at_the_expression() -> None:
 
 def test_user_site_is_the_users_expression() -> None:
     seen: list[Any] = []
-    run("def k(n):\n    x = 1 + see(n)\n", scalar(3), see=lambda n: seen.append(frames.user_site()) or 1)
+    run(
+        "def k(n):\n    x = 1 + see(n)\n",
+        scalar(3),
+        see=lambda n: seen.append(frames.user_site()) or 1,
+    )
     assert seen[0].span.function == "<lambda>"  # this file is a user's, too
 
 
@@ -576,7 +593,9 @@ def test_pdb_steps_from_line_to_line(monkeypatch: pytest.MonkeyPatch) -> None:
     fn = defined("def k(n):\n    breakpoint()\n    x = n + 1\n    if x > 2:\n        x = 2\n")
     typed, shown = StringIO("n\nn\np x\nn\np x.handle\nc\n"), StringIO()
     monkeypatch.setattr(
-        sys, "breakpointhook", lambda: pdb.Pdb(stdin=typed, stdout=shown).set_trace(sys._getframe(1))
+        sys,
+        "breakpointhook",
+        lambda: pdb.Pdb(stdin=typed, stdout=shown).set_trace(sys._getframe(1)),
     )
     transform(fn)(scalar(3))
     text = shown.getvalue()

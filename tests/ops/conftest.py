@@ -14,8 +14,23 @@ from blockstep.language.op import Op, machine
 from blockstep.language.value import tensor
 
 
+LANES = 3
+
+
+def same_bits(laned: Any, plain: Any) -> None:
+    """Each lane of `laned` is `plain`, bit for bit."""
+    if isinstance(plain, tuple):
+        for many, one in zip(laned, plain, strict=True):
+            same_bits(many, one)
+        return
+    assert np.shape(laned) == (LANES, *np.shape(plain))
+    for lane in range(LANES):
+        assert np.asarray(laned[lane]).tobytes() == np.asarray(plain).tobytes()
+
+
 class Evaluate:
-    """Calls each operation's type rule and meaning, and checks that the two agree."""
+    """Calls each operation's type rule and meaning, and checks that the two agree, and that a
+    leading lane axis changes no bit."""
 
     def __init__(self) -> None:
         self.pending: list[Any] = []
@@ -26,6 +41,9 @@ class Evaluate:
         assert op.meaning is not None, op.name
         kind = op.rule(*[x.type for x in operands], **attributes)
         data = op.meaning(*[x.handle for x in operands], **attributes)
+        if operands:
+            lanes = [np.stack([x.handle] * LANES) for x in operands]
+            same_bits(op.meaning(*lanes, **attributes), data)
         if isinstance(kind, tuple):
             return tuple(self._value(d, k) for d, k in zip(data, kind, strict=True))
         return self._value(data, kind)

@@ -323,7 +323,8 @@ def test_tuples_are_bound_item_by_item() -> None:
     assert named.type.fields == ("data", "scale")
     assert named.items[0].view is not None
     assert named.items[0].view.name == "x.data"
-    assert one(namedtuple("Other", "a")(5)).items[0].name == "x.a"
+    other: Any = namedtuple("other", "a")
+    assert one(other(5)).items[0].name == "x.a"
 
 
 def test_a_bad_item_of_a_tuple_is_named() -> None:

@@ -1,9 +1,11 @@
 """Never-written memory: what the patched factories mark, and what counts as written later."""
 
 import gc
+import subprocess
+import sys
 import threading
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,10 @@ from blockstep.interp.registry import registry
 from blockstep.runtime.factories import Factories, factories
 
 torch = pytest.importorskip("torch")
+if TYPE_CHECKING:
+    from torch import Tensor
+else:
+    Tensor = torch.Tensor
 
 
 def unwritten(array: Any) -> list[int]:
@@ -161,8 +167,9 @@ def test_arguments_and_results_are_the_originals() -> None:
 
 
 def test_a_scripted_function_may_call_a_factory() -> None:
-    def scripted(x: torch.Tensor) -> torch.Tensor:
-        return torch.empty(3, 4).fill_(2) + torch.empty_like(x).zero_()
+    def scripted(x: Tensor) -> Tensor:
+        filled: Tensor = torch.empty(3, 4).fill_(2) + torch.empty_like(x).zero_()
+        return filled
 
     with factories, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -191,6 +198,36 @@ def test_the_maker_and_its_line_are_known() -> None:
         assert record.made_by == "numpy.empty"
         assert record.made_at is not None
         assert record.made_at.file == __file__
+
+
+LATE = """
+import sys
+from blockstep.runtime import redirect
+from blockstep.runtime.factories import factories
+{install}
+assert "torch" not in sys.modules
+import torch
+from blockstep.interp.memory import AddressSpace
+assert AddressSpace().add_array(torch.empty(3)).unwritten().all()
+factories.uninstall()
+assert not hasattr(torch.empty, "__wrapped__")
+"""
+
+
+@pytest.mark.parametrize(
+    "install",
+    [
+        "factories.install()",
+        "redirect.install(); factories.install()",
+        "factories.install(); redirect.install()",
+    ],
+)
+def test_torch_imported_later_is_patched_then(install: str) -> None:
+    code = LATE.format(install=install)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_many_threads() -> None:

@@ -110,7 +110,7 @@ def fma(x: Any, y: Any, z: Any, mode: str = "rn") -> Any:
     with np.errstate(all="ignore"):
         if x.dtype == np.float64:
             return _fma_double(x, y, z, mode)[()]
-        odd = _odd_sum(_wide(x) * _wide(y), _wide(z))
+        odd = _odd_sum(_wide(x) * _wide(y), _wide(z), mode == "rn")
         nearest = np.asarray(convert(odd, "float64", format_of_storage(x.dtype).name))
         if mode == "rn":
             return nearest[()]
@@ -182,11 +182,13 @@ def _sum_error(x: Double, y: Double, total: Double) -> Double:
     return np.asarray(small - (total - big))
 
 
-def _odd_sum(x: Double, y: Double) -> Double:
+def _odd_sum(x: Double, y: Double, narrowed: bool = False) -> Double:
     """`x + y` rounded to odd: exact, or the neighbour whose last bit is set."""
     total = x + y
-    error = _sum_error(x, y, total)
     bits = np.asarray(total).view(np.int64)
+    if narrowed and not (bits & 0xFFFFFFF == 0).any():
+        return total  # on no boundary of a format with at most 24 bits: oddness cannot matter
+    error = _sum_error(x, y, total)
     even = ((bits & 1) == 0) & (error != 0) & np.isfinite(total)
     outward = (error > 0) == (total > 0)
     return np.asarray(bits + np.where(even, np.where(outward, 1, -1), 0)).view(np.float64)

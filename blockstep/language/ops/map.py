@@ -17,7 +17,8 @@ def _mapped(*xs: ty.dtype, region: Region, pack: int = 1) -> Any:
 
 
 def _map(*xs: Any, region: Region) -> Any:
-    found = [spread(v, xs[0]) for v in region.apply(*xs)]
+    shape = np.broadcast_shapes(*map(np.shape, xs))
+    found = [v if np.shape(v) == shape else np.broadcast_to(v, shape) for v in region.apply(*xs)]
     return tuple(found) if len(found) > 1 else found[0]
 
 

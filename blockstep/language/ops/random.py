@@ -34,7 +34,7 @@ def _narrow(x: Any) -> Any:
 
 
 def _pair(a: Any, b: Any, rank: int) -> NDArray[Any]:
-    """Two words as one array of 64-bit integers: `2, (1, …) + shape` with `rank` axes behind the 2."""
+    """Two words as one array of 64-bit integers, with `rank` axes behind the new first one."""
     pair = np.stack(np.broadcast_arrays(a, b)).astype(np.uint64)
     return pair.reshape((2,) + (1,) * (rank + 1 - pair.ndim) + pair.shape[1:])
 
@@ -50,7 +50,8 @@ def _round_32(even: Any, multipliers: Any) -> tuple[Any, Any]:
 
 
 def _round_64(even: Any, multipliers: Any) -> tuple[Any, Any]:
-    high = UMULHI.meaning(even, np.broadcast_to(multipliers, even.shape))  # type: ignore[misc]
+    assert UMULHI.meaning is not None
+    high = UMULHI.meaning(even, np.broadcast_to(multipliers, even.shape))
     return high, even * multipliers
 
 

@@ -72,7 +72,8 @@ def _zero_sign(x: Any, found: Any, wins: Any, winner: float, loser: float) -> An
     return np.where(zero, signed, found)[()]
 
 
-_INTEGER = {
+_Whole = Callable[[Any], Any]
+_INTEGER: dict[str, _Whole] = {
     "add": _in_type(np.add),
     "mul": _in_type(np.multiply),
     "and": _in_type(np.bitwise_and),
@@ -81,14 +82,14 @@ _INTEGER = {
     "minimum": np.minimum.reduce,
     "maximum": np.maximum.reduce,
 }
-_BOOLEAN = {
+_BOOLEAN: dict[str, _Whole] = {
     "add": np.logical_xor.reduce,
     "and": np.logical_and.reduce,
     "or": np.logical_or.reduce,
     "xor": np.logical_xor.reduce,
 }
-_FLOAT = {"minimum": _float_minimum, "maximum": _float_maximum}
-_ANY_ORDER: dict[str, dict[str, Callable[[Any], Any]]] = {
+_FLOAT: dict[str, _Whole] = {"minimum": _float_minimum, "maximum": _float_maximum}
+_ANY_ORDER: dict[str, dict[str, _Whole]] = {
     "i": _INTEGER,
     "u": _INTEGER,
     "b": _BOOLEAN,

@@ -28,7 +28,8 @@ EXPAND_DIMS = define(
 
 def _lead(x: Any, rank: int) -> tuple[int, ...]:
     """The leading lane axes of an operand whose block has `rank` axes."""
-    return np.shape(x)[: np.ndim(x) - rank]
+    shape: tuple[int, ...] = np.shape(x)
+    return shape[: len(shape) - rank]
 
 
 def _reshaped(x: ty.dtype, *, shape: tuple[int, ...], **_: Any) -> ty.dtype:

@@ -6,7 +6,7 @@ Sources can be made and hashed; `compile` says that it is unsupported, until the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from blockstep.errors import (
 )
 from blockstep.runtime.compat.backend import BaseBackend, CUDABackend
 from blockstep.runtime.compat.cache import get_cache_key, triton_key
-from blockstep.runtime.compiled import CompiledKernel
+from blockstep.runtime.compiled import CompiledKernel, LazyDict
 from blockstep.target import GPUTarget
 
 __all__ = [
@@ -72,25 +72,6 @@ class IRSource:
     def hash(self) -> str:
         """What a cached result depends on in this source."""
         return hashlib.sha256(self.src.encode()).hexdigest()
-
-
-class LazyDict:
-    """A dictionary some of whose entries are computed when it is read."""
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data = data
-        self.extras: list[tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = []
-
-    def add(self, func: Callable[..., dict[str, Any]], args: tuple[Any, ...]) -> None:
-        """Let `func(*args)` give further entries."""
-        self.extras.append((func, args))
-
-    def get(self) -> dict[str, Any]:
-        """All entries."""
-        for func, args in self.extras:
-            self.data = {**self.data, **func(*args)}
-        self.extras.clear()
-        return self.data
 
 
 def make_backend(target: GPUTarget) -> BaseBackend:

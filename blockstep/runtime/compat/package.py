@@ -29,8 +29,15 @@ from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 __version__ = "3.6.0"
 
 SHOWN = ("language", "runtime", "testing", "tools")
+LOADED = (
+    *SHOWN, "_C.libtriton", "_utils", "backends.compiler", "backends.driver", "backends.nvidia.compiler",
+    "backends.nvidia.driver", "compiler.compiler", "compiler.errors", "errors", "knobs", "language.core",
+    "language.math", "language.random", "language.standard", "runtime._allocation", "runtime._async_compile",
+    "runtime.autotuner", "runtime.build", "runtime.cache", "runtime.driver", "runtime.errors", "runtime.jit",
+)  # fmt: skip
+"""Submodules that are there once `triton` is imported, as with Triton: `triton.runtime.jit.JITFunction`."""
+
 OF_THE_LANGUAGE = {"aggregate": "_aggregate", "must_use_result": "must_use_result"}
-SUBMODULES = (*SHOWN, "backends", "compiler", "errors", "knobs")
 
 __all__ = [
     "AsyncCompileMode",
@@ -58,8 +65,6 @@ __all__.extend([*SHOWN, *OF_THE_LANGUAGE])
 
 
 def __getattr__(name: str) -> Any:
-    if name in SUBMODULES:
-        return importlib.import_module(f"triton.{name}")
     if name in OF_THE_LANGUAGE:
         return getattr(core, OF_THE_LANGUAGE[name])
     text = f"module 'triton' has no attribute {name!r} (this is blockstep, as Triton {__version__})"
@@ -68,3 +73,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if __name__ == "triton":
+    for _name in LOADED:
+        importlib.import_module(f"triton.{_name}")

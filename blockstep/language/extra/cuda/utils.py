@@ -29,7 +29,8 @@ def smid() -> Any:
 
 def num_warps() -> int:
     """The launch's `num_warps`, a compile-time value."""
-    return int(getattr(machine.get(), "num_warps"))
+    running: Any = machine.get()
+    return int(running.num_warps)
 
 
 def num_threads() -> int:
