@@ -340,15 +340,17 @@ _MOST_CONSTANTS = 4096
 
 
 def _constant(operands: tuple[tensor, ...], attributes: dict[str, Any]) -> tensor:
-    """Integer constants are made once: values never change."""
+    """Constants are made once: values never change. (0.0 and -0.0 are one key: not kept.)"""
     kind, value = attributes["type"], attributes["value"]
-    if not kind._integer:
-        return tensor(kind.numpy.type(value), kind)
     found = _constants.get((kind, value))
-    if found is None:
+    if found is not None:
+        return found
+    if kind.scalar._integer:
         found = _integer(int(value), kind)
-        if len(_constants) < _MOST_CONSTANTS:
-            _constants[kind, value] = found
+    else:
+        found = uniform(kind.numpy.type(value), kind)
+    if len(_constants) < _MOST_CONSTANTS and value != 0:
+        _constants[kind, value] = found
     return found
 
 

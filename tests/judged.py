@@ -1,11 +1,13 @@
 """Runs one program as `blockstep check` does, in this process, and keeps what it found.
 
-Invariant: the process is left as it was: no redirect, no session, no patched factory stays behind.
+Invariant: the process is left as it was: no redirect, no session, no patched factory and no
+variable of the environment stays behind.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -47,7 +49,7 @@ def flags_of(program: Path) -> list[str]:
 
 def check(program: Path, flags: Sequence[str] = ()) -> Verdict:
     """Judges a program."""
-    before = redirect.installed()
+    before, environment = redirect.installed(), dict(os.environ)
     said = io.StringIO()
     try:
         with target.using(target.current()), redirect_stderr(said), redirect_stdout(said):
@@ -55,5 +57,7 @@ def check(program: Path, flags: Sequence[str] = ()) -> Verdict:
         return Verdict(status, session.current().report, said.getvalue())
     finally:
         session.set_process(None)
+        os.environ.clear()
+        os.environ.update(environment)
         if not before:
             redirect.uninstall()

@@ -108,6 +108,8 @@ def _race_help(event: RaceFound) -> str:
         )
     if event.why == "scope":
         return 'leave scope at its default, "gpu"'
+    if event.why == "barrier":
+        return "put tl.debug_barrier() before the atomic that releases"
     if event.why == "mixed":
         return (
             "make both accesses atomic: tl.atomic_add(ptr, 0) reads, tl.atomic_xchg(ptr, v) writes"

@@ -37,13 +37,6 @@ _UNARY: dict[str, Any] = {
 }
 
 
-def _operator(function: Any) -> Any:
-    def apply(self: tensor, other: Any) -> Any:
-        return function(self, other)
-
-    return apply
-
-
 def _reflected(function: Any) -> Any:
     def apply(self: tensor, other: Any) -> Any:
         return function(other, self)
@@ -88,7 +81,7 @@ def _truth(self: tensor) -> bool:
 def attach() -> None:
     """Gives `tensor` its operators. The methods that are `tl` functions come with `attach_methods`."""
     for name, function in _OPERATORS.items():
-        setattr(tensor, f"__{name}__", _operator(function))
+        setattr(tensor, f"__{name}__", function)
         setattr(tensor, f"__r{name}__", _reflected(function))
     for name, function in _COMPARISONS.items():
         setattr(tensor, f"__{name}__", _comparison(function))

@@ -20,6 +20,8 @@ PADDING = ("", "zero", "nan")
 
 def one_of(value: Any, allowed: tuple[str, ...], what: str) -> str:
     """A string option. Raises ValueError that lists what is allowed."""
+    if type(value) is str and value in allowed:
+        return value
     text = unwrap(value) or ""
     if text not in allowed:
         raise ValueError(f"{what} {text!r} not supported; it is one of {', '.join(map(repr, allowed))}")
@@ -40,9 +42,10 @@ def check_pointer(pointer: Any, function: str) -> tensor:
 
 def check_mask(mask: Any, pointer: tensor) -> tensor | None:
     """The mask with the pointer's shape; None where it is absent or constantly on."""
-    if mask is None or unwrap(mask) is True:
-        return None
-    mask = to_tensor(mask)
+    if type(mask) is not tensor:
+        if mask is None or unwrap(mask) is True:
+            return None
+        mask = to_tensor(mask)
     if not mask.type.scalar.is_int1():
         raise ValueError("Mask must have boolean scalar type")
     if not pointer.type.shape and mask.type.shape:

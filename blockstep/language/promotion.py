@@ -24,8 +24,8 @@ CONSTANT = define(
     "constant",
     Family.SOURCE,
     lambda type, **_: type,
-    lambda type, value: type.numpy.type(value),
-    "A scalar constant of a type.",
+    lambda type, value: np.broadcast_to(type.numpy.type(value), type.shape)[()],
+    "`-> shape`: a constant, the same in every element.",
 )
 
 SPLAT = define(
@@ -76,9 +76,9 @@ def literal_type(value: Any) -> dtype:
 
 
 def constant(value: Any, type: dtype) -> tensor:
-    """A scalar of `type`."""
+    """A scalar of `type`, or a block with `value` in every element."""
     result: tensor = emit(CONSTANT, type=type, value=value)
-    if type._integer:
+    if result.bounds is None and type.scalar._integer:
         result.bounds = (int(value), int(value))
     return result
 
@@ -132,20 +132,13 @@ def is_literal(x: Any) -> bool:
     return isinstance(x, (bool, int, float, np.integer, np.floating))
 
 
-def _is_pointer(x: tensor) -> bool:
-    return x.type.scalar.is_ptr()
-
-
-def _check_pointers(x: tensor, y: tensor, allow_x: bool, allow_y: bool) -> None:
+def _check_pointers(x: dtype, y: dtype, allow_x: bool, allow_y: bool) -> None:
     for a, b, allowed in ((x, y, allow_x), (y, x, allow_y)):
-        if not _is_pointer(a):
+        if not a.scalar.is_ptr():
             continue
-        if not allowed:
-            raise TypeError(f"invalid operands of type {a.type} and {b.type}")
-        if _is_pointer(b) and a.type.scalar is not b.type.scalar:
-            raise TypeError(f"invalid operands of type {a.type} and {b.type}")
-        if b.type.scalar.is_floating():
-            raise TypeError(f"invalid operands of type {a.type} and {b.type}")
+        other = b.scalar.is_ptr() and a.scalar is not b.scalar
+        if not allowed or other or b.scalar.is_floating():
+            raise TypeError(f"invalid operands of type {a} and {b}")
 
 
 def _check_literal(value: Any, target: dtype) -> None:
@@ -170,38 +163,63 @@ def binary(
     division: bool = False,
 ) -> tuple[tensor, tensor]:
     """Both operands as values of one element type (if `arithmetic`) and one shape."""
+    flags = pointer_x | pointer_y << 1 | arithmetic << 2 | division << 3
     if type(x) is tensor and type(y) is tensor:
-        if x.type is y.type and not (division and x.type.scalar in (ty.float16, ty.bfloat16)):
-            if not x.type.scalar.is_ptr() or (pointer_x and pointer_y):
-                return x, y
-        return _values(x, y, pointer_x, pointer_y, arithmetic, division)
-    x, y = unwrap(x), unwrap(y)
+        plan = _plans.get((x.type, y.type, flags)) or _plan(x.type, y.type, flags)
+        target, x_shape, y_shape, stretch = plan
+        if target is not None:
+            if x.type.scalar is not target:
+                x = cast_to(x, target)
+            if y.type.scalar is not target:
+                y = cast_to(y, target)
+        if x_shape is not None:
+            x = emit(SPLAT, x, shape=x_shape)
+        elif y_shape is not None:
+            y = emit(SPLAT, y, shape=y_shape)
+        return broadcast(x, y) if stretch else (x, y)
+    return _with_literals(unwrap(x), unwrap(y), flags)
+
+
+_Plan = tuple[Any, Any, Any, bool]
+_plans: dict[tuple[dtype, dtype, int], _Plan] = {}
+
+
+def _plan(x: dtype, y: dtype, flags: int) -> _Plan:
+    """What brings values of two types together: the element type, the shape that a scalar is
+    repeated to, whether axes have to be stretched. Raises what `binary` raises."""
+    _check_pointers(x, y, bool(flags & 1), bool(flags & 2))
+    target = None
+    if flags & 4 and not (x.scalar.is_ptr() or y.scalar.is_ptr()):
+        target = computation_type(x.scalar, False, y.scalar, False, bool(flags & 8))
+    a, b = x.shape, y.shape
+    x_shape, y_shape = (b if not a and b else None), (a if not b and a else None)
+    plan = (target, x_shape, y_shape, bool(a and b and a != b))
+    _plans[x, y, flags] = plan
+    return plan
+
+
+def _with_literals(x: Any, y: Any, flags: int) -> tuple[tensor, tensor]:
+    """`binary` where at least one operand is a Python number."""
     x_literal, y_literal = is_literal(x), is_literal(y)
-    a, b = to_tensor(x), to_tensor(y)
-    _check_pointers(a, b, pointer_x, pointer_y)
-    if arithmetic and not (_is_pointer(a) or _is_pointer(b)):
-        target = computation_type(a.dtype, x_literal, b.dtype, y_literal, division)
-        if x_literal:
-            _check_literal(x, target)
-            a = constant(x, target)
-        else:
-            a = cast_to(a, target)
-        if y_literal:
-            _check_literal(y, target)
-            b = constant(y, target)
-        else:
-            b = cast_to(b, target)
-    return broadcast(a, b)
+    a = literal_type(x) if x_literal else to_tensor(x).type
+    b = literal_type(y) if y_literal else to_tensor(y).type
+    _check_pointers(a, b, bool(flags & 1), bool(flags & 2))
+    target = None
+    if flags & 4 and not (a.scalar.is_ptr() or b.scalar.is_ptr()):
+        division = bool(flags & 8)
+        target = computation_type(a.scalar, x_literal, b.scalar, y_literal, division)
+    left = _operand(x, x_literal, target, a, b.shape)
+    return broadcast(left, _operand(y, y_literal, target, b, a.shape))
 
 
-def _values(
-    x: tensor, y: tensor, pointer_x: bool, pointer_y: bool, arithmetic: bool, division: bool
-) -> tuple[tensor, tensor]:
-    _check_pointers(x, y, pointer_x, pointer_y)
-    if arithmetic and not (_is_pointer(x) or _is_pointer(y)):
-        target = computation_type(x.type.scalar, False, y.type.scalar, False, division)
-        x, y = cast_to(x, target), cast_to(y, target)
-    return broadcast(x, y)
+def _operand(
+    value: Any, literal: bool, target: dtype | None, kind: dtype, shape: tuple[int, ...]
+) -> tensor:
+    if not literal:
+        return cast_to(value, target) if target is not None else value  # type: ignore[no-any-return]
+    if target is not None:
+        _check_literal(value, target)
+    return constant(value, ty.blocked(target if target is not None else kind, shape))
 
 
 def cast_to(x: tensor, target: dtype) -> tensor:

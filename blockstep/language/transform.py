@@ -50,7 +50,7 @@ class Prepared:
             key = runtime, frozenset((k, type(v), v) for k, v in constants.items())
             seen = self._passed.get(key)
         except TypeError:  # a constexpr that has no hash
-            key = seen = None
+            return self._check(constants, runtime, {})
         if seen is not None and all(names.identities() == then for names, then in seen):
             return
         entered: dict[Any, Names] = {}

@@ -70,6 +70,8 @@ class dtype:
     highest: int
     _floating: bool
     _integer: bool
+    shape: tuple[int, ...] = ()
+    scalar: dtype
 
     def __new__(cls, name: str = "", *_: Any, **__: Any) -> dtype:
         if cls is not dtype:
@@ -84,6 +86,7 @@ class dtype:
 
     def _define(self, name: str) -> None:
         self.name = name
+        self.scalar = self
         self._floating = name in _FLOATS
         self._integer = False
         if self._floating:
@@ -218,14 +221,6 @@ class dtype:
     def is_tuple(self) -> bool:
         return False
 
-    @property
-    def scalar(self) -> dtype:
-        return self
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return ()
-
     def with_element_ty(self, element_ty: dtype) -> dtype:
         return element_ty
 
@@ -253,12 +248,10 @@ class dtype:
     def __str__(self) -> str:
         return self.name
 
-    def __hash__(self) -> int:
-        return hash(self.name)
+    __hash__ = object.__hash__  # interned: identity is equality, and a slot is fast
 
     def __eq__(self, other: object) -> bool:
-        other = unwrap(other)
-        return self is other
+        return self is unwrap(other)
 
     def __reduce__(self) -> Any:
         return (dtype, (self.name,))
@@ -287,6 +280,7 @@ class pointer_type(dtype):
             found.name = f"pointer<{element_ty}>" if not const else f"const_pointer<{element_ty}>"
             found.numpy = np.dtype(np.int64)
             found.primitive_bitwidth, found.itemsize = 64, 8
+            found.scalar = found
             found._floating = found._integer = False
             pointer_type._pointers[key] = found
         return found
@@ -304,8 +298,7 @@ class pointer_type(dtype):
     def __repr__(self) -> str:
         return str(self)
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __reduce__(self) -> Any:
         return (pointer_type, (self.element_ty, self.address_space, self.const))
@@ -318,10 +311,13 @@ class block_type(dtype):
 
     element_ty: dtype
     numel: int
-    _shape: tuple[int, ...]
 
     def __new__(cls, element_ty: dtype, shape: Sequence[Any]) -> block_type:
-        dims = tuple(int(unwrap(n)) for n in unwrap(shape))
+        if type(shape) is tuple:
+            known = block_type._blocks.get((element_ty, shape))
+            if known is not None:
+                return known
+        dims = tuple([int(unwrap(n)) for n in unwrap(shape)])
         found = block_type._blocks.get((element_ty, dims))
         if found is None:
             found = object.__new__(cls)
@@ -341,48 +337,40 @@ class block_type(dtype):
             raise ValueError(
                 f"numel ({numel}) exceeds triton maximum tensor numel ({TRITON_MAX_TENSOR_NUMEL})"
             )
-        self.element_ty, self._shape, self.numel = element_ty, dims, numel
+        self.element_ty, self.shape, self.numel = element_ty, dims, numel
+        self.scalar = element_ty
         self.name = f"<{list(map(str, dims))}, {element_ty}>"
         self.numpy = element_ty.numpy
         self.primitive_bitwidth, self.itemsize = element_ty.primitive_bitwidth, element_ty.itemsize
         self._floating = self._integer = False
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._shape
 
     @staticmethod
     def is_block() -> bool:
         return True
 
     def get_block_shapes(self) -> tuple[int, ...]:
-        return self._shape
-
-    @property
-    def scalar(self) -> dtype:
-        return self.element_ty
+        return self.shape
 
     @property
     def nbytes(self) -> int:
         return self.numel * self.element_ty.itemsize
 
     def with_element_ty(self, element_ty: dtype) -> block_type:
-        return block_type(element_ty, self._shape)
+        return block_type(element_ty, self.shape)
 
     def mangle(self) -> str:
-        return self.element_ty.mangle() + "S" + "_".join(map(str, self._shape)) + "S"
+        return self.element_ty.mangle() + "S" + "_".join(map(str, self.shape)) + "S"
 
     def __repr__(self) -> str:
         return str(self)
 
     def __str__(self) -> str:
-        return f"{self.element_ty}[{', '.join(map(str, self._shape))}]"
+        return f"{self.element_ty}[{', '.join(map(str, self.shape))}]"
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __reduce__(self) -> Any:
-        return (block_type, (self.element_ty, self._shape))
+        return (block_type, (self.element_ty, self.shape))
 
 
 class tuple_type(dtype):
@@ -392,6 +380,7 @@ class tuple_type(dtype):
         self.types = tuple(types)
         self.fields = tuple(fields) if fields else None
         self.name = "[" + ",".join(map(str, self.types)) + "]"
+        self.scalar = self
         self._floating = self._integer = False
 
     def __new__(cls, *_: Any, **__: Any) -> tuple_type:
@@ -428,6 +417,7 @@ class constexpr_type(dtype):
     def __init__(self, value: Any) -> None:
         self.value = unwrap(value)
         self.name = f"constexpr[{self.value}]"
+        self.scalar = self
         self._floating = self._integer = False
 
     def __new__(cls, *_: Any, **__: Any) -> constexpr_type:
@@ -452,6 +442,7 @@ class tensor_descriptor_type(dtype):
     def __init__(self, block: block_type) -> None:
         self.block_type = block
         self.name = f"tensor_descriptor<{block}>"
+        self.scalar = self
         self._floating = self._integer = False
 
     def __new__(cls, *_: Any, **__: Any) -> tensor_descriptor_type:

@@ -60,7 +60,7 @@ def launch(
     handle = CompiledKernel(function, options, function.__name__, 32 * options["num_warps"])
     current = session.current()
     if warmup:
-        _body(function, current, host)
+        _body(function, bound, current, host)
         return handle
     size = grid_size(grid, bound)
     check_resources(options)
@@ -77,8 +77,14 @@ def _host_span() -> Span | None:
     return None if frame is None else frames.user_site(2).span
 
 
-def _body(function: JITFunction, current: session.Session, host: Span | None) -> Any:
+def _body(
+    function: JITFunction, bound: Bound, current: session.Session, host: Span | None
+) -> Any:
+    """The function to run. Raises CompilationError for what the language certainly rejects."""
+    constants = {a.name: a.value for a in bound.arguments if a.kind == "constexpr"}
+    runtime = frozenset(a.name for a in bound.arguments if a.kind in ("scalar", "pointer"))
     try:
+        function.prepared.check(constants, runtime)
         return function.body
     except TritonError as error:
         _file_compile_fault(error, function, current, host)
@@ -145,7 +151,7 @@ def _run(
     judged = chosen.judged and current.report.filters.judges(name, record.number)
     judge = _Judge(current) if judged else None
     device = target.current()
-    body = _body(function, current, host)
+    body = _body(function, bound, current, host)
     breakpoints.register(body.__code__)
     if judge is not None and not _fits(grid, device, judge, name, host, record.number):
         return

@@ -77,7 +77,14 @@ class Bench:
             memory[where[access.mask]] = block[access.mask]
 
     def atomic(
-        self, op: str, name: str, index: Any, p: int = 0, line: int = 2, wrote: Any = None, **more: Any
+        self,
+        op: str,
+        name: str,
+        index: Any,
+        p: int = 0,
+        line: int = 2,
+        wrote: Any = None,
+        **more: Any,
     ) -> None:
         """An atomic; memory stays as it is, which no checker looks at."""
         access = self.access("atomic", op, name, index, p, line, **more)

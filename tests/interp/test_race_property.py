@@ -197,25 +197,25 @@ def runs(draw: st.DrawFn, shape: str) -> list[Step]:
     return draw(st.lists(a_step(shape, odd), min_size=2, max_size=24))
 
 
-@settings(max_examples=30000, deadline=None)
+@settings(max_examples=2500, deadline=None)
 @given(runs("mixed"))
 def test_races_are_those_of_the_sets(steps: list[Step]) -> None:
     assert checked(steps, barriers=False) == Oracle(barriers=False).run(steps)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(runs("scalar"))
 def test_scalar_races_are_those_of_the_sets(steps: list[Step]) -> None:
     assert checked(steps, barriers=True) == Oracle(barriers=True).run(steps)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(runs("block"))
 def test_block_races_are_those_of_the_sets(steps: list[Step]) -> None:
     assert checked(steps, barriers=True) == Oracle(barriers=True).run(steps)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(runs("mixed"))
 def test_no_race_is_made_up(steps: list[Step]) -> None:
     assert checked(steps, barriers=True) <= Oracle(barriers=True).run(steps)

@@ -1,4 +1,4 @@
-"""Two arguments lie in one storage: running out of the first one into the second is no accident."""
+"""Two arguments lie in one storage: running out of the first into the second may be meant."""
 
 import numpy as np
 
@@ -7,11 +7,12 @@ import triton.language as tl
 
 
 @triton.jit
-def copy(x_ptr, out_ptr, BLOCK: tl.constexpr):
+def copy(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offs)  #~ WARN: leaves what was passed as `x_ptr`
-    tl.store(out_ptr + offs, x)  #~ ERROR: this store writes past the end of `out_ptr`
+    x = tl.load(x_ptr + offs)  #~ WARN: this load leaves what was passed as `x_ptr`
+    y = tl.load(y_ptr + tl.arange(0, 32))
+    tl.store(out_ptr + offs, x + tl.sum(y))
 
 
-both = np.zeros(128, np.float32)
-copy[(1,)](both[:32], both[64:96], BLOCK=64)
+both = np.zeros(64, np.float32)
+copy[(1,)](both[:32], both[32:], np.zeros(64, np.float32), BLOCK=64)

@@ -1,4 +1,5 @@
 """The distance between two arrays is added to a pointer: the memory is there, but it is not `x`'s."""
+#~ NUMBERS: vary
 
 import numpy as np
 
@@ -9,11 +10,11 @@ import triton.language as tl
 @triton.jit
 def copy(x_ptr, y_ptr, out_ptr, distance, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
-    y = tl.load(x_ptr + distance + offs)  #~ ERROR: of `x_ptr`
+    y = tl.load(x_ptr + distance + offs)  #~ ERROR: this load reads past the end of `x_ptr`
     tl.store(out_ptr + offs, y)
 
 
-x, y = np.zeros(16, np.float32), np.ones(16, np.float32)
+x, y = np.zeros(1 << 20, np.float32), np.ones(1 << 20, np.float32)
 distance = (y.ctypes.data - x.ctypes.data) // 4
 if distance < 0:
     x, y, distance = y, x, -distance

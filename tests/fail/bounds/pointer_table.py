@@ -14,6 +14,7 @@ def gather(table_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + tl.program_id(0) * BLOCK + offs, x)
 
 
-x = np.ones(16, np.float32)
+x = np.empty(16, np.float32)
+x[:] = 1
 table = np.array([x.ctypes.data, 1 << 40], np.int64)
 gather[(2,)](table, np.zeros(32, np.float32), BLOCK=16)

@@ -6,6 +6,11 @@ import triton
 import triton.language as tl
 
 
+import os
+
+os.environ["BLOCKSTEP_AUTOTUNE"] = "measure"  # try every configuration
+
+
 @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 64})], key=["M"])
 @triton.jit
 def scale(x_ptr, out_ptr, M, B: tl.constexpr):

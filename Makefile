@@ -1,0 +1,27 @@
+# `make` prints this help: each target's text is what stands after ##.
+PYTHON ?= python3
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+
+test: lint types ## everything that must be green: lint, types, all tests on two processes
+	$(PYTHON) -m pytest -q -n 2 --dist worksteal tests
+
+tiny: ## the smoke test, under five seconds
+	$(PYTHON) -m pytest -q tests/test_tiny.py
+
+lint: ## ruff: rules and format
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+types: ## mypy --strict
+	$(PYTHON) -m mypy
+
+bless: ## rewrite the expected diagnostics of tests/fail and examples/bugs
+	$(PYTHON) -m pytest -q tests/fail tests/test_examples.py --bless
+
+size: ## files over 400 lines
+	@find blockstep interp compiler debugger tests -name '*.py' -not -type l | xargs wc -l | awk '$$1 > 400 && $$2 != "total"'
+
+.PHONY: help test tiny lint types bless size

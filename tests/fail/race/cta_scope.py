@@ -1,0 +1,20 @@
+"""A handshake through an atomic of scope "cta", which no other program instance need see."""
+
+import numpy as np
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def hand_over(data_ptr, flag_ptr, out_ptr):
+    if tl.program_id(0) == 0:
+        tl.store(data_ptr, 42)
+        tl.atomic_xchg(flag_ptr, 1, scope="cta")  #~ NOTE: nothing
+    else:
+        while tl.atomic_add(flag_ptr, 0, scope="cta") == 0:
+            pass
+        tl.store(out_ptr, tl.load(data_ptr))
+
+
+hand_over[(2,)](np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32))

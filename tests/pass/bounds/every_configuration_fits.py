@@ -1,0 +1,23 @@
+"""Every configuration masks its tail."""
+
+import numpy as np
+
+import triton
+import triton.language as tl
+
+
+import os
+
+os.environ["BLOCKSTEP_AUTOTUNE"] = "measure"  # try every configuration
+
+
+@triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 64})], key=["M"])
+@triton.jit
+def scale(x_ptr, out_ptr, M, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + rows, tl.load(x_ptr + rows, mask=rows < M) * 2, mask=rows < M)
+
+
+x, out = np.ones(48, np.float32), np.zeros(48, np.float32)
+scale[lambda meta: (triton.cdiv(48, meta["B"]),)](x, out, 48)
+assert (out == 2).all()
