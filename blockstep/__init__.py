@@ -7,31 +7,53 @@
 judges what is launched inside.
 """
 
-from blockstep import language, testing, tools
+from blockstep import language, runtime, testing, tools
+from blockstep.errors import CompilationError, InterpreterError, OutOfResources, TritonError
+from blockstep.language.declared import aggregate, must_use_result
 from blockstep.language.function import JITFunction, constexpr_function, jit
 from blockstep.language.host import next_power_of_2
+from blockstep.language.interface import KernelInterface
 from blockstep.language.standard import cdiv
 from blockstep.runtime import launch as _launch
 from blockstep.runtime.autotune import Config, autotune, heuristics
 from blockstep.runtime.checking import check
+from blockstep.runtime.compat.allocation import set_allocator
+from blockstep.runtime.compat.async_compile import AsyncCompileMode, FutureKernel
+from blockstep.runtime.compat.compiler import compile
 from blockstep.runtime.redirect import install, uninstall
 from blockstep.runtime.session import machine
+from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncCompileMode",
+    "CompilationError",
     "Config",
+    "FutureKernel",
+    "InterpreterError",
     "JITFunction",
+    "KernelInterface",
+    "MockTensor",
+    "OutOfResources",
+    "TensorWrapper",
+    "TritonError",
+    "aggregate",
     "autotune",
     "cdiv",
     "check",
+    "compile",
     "constexpr_function",
     "heuristics",
     "install",
     "jit",
     "language",
     "machine",
+    "must_use_result",
     "next_power_of_2",
+    "reinterpret",
+    "runtime",
+    "set_allocator",
     "testing",
     "tools",
     "uninstall",

@@ -7,15 +7,18 @@ launch, the default) or "sys". All return the old value; where the mask is off i
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from blockstep.language import types as ty
 from blockstep.language.casting import cast
 from blockstep.language.constant import unwrap
+from blockstep.language.elementwise import and_, equal, logical_and, logical_not, logical_or
 from blockstep.language.memory import check_mask, check_pointer
-from blockstep.language.op import emit
+from blockstep.language.op import emit, machine
 from blockstep.language.ops import memory as ops
 from blockstep.language.promotion import broadcast_to, to_tensor
+from blockstep.language.reduction import reduce
 from blockstep.language.value import tensor
 
 SEMANTICS = ("acquire", "release", "acq_rel", "relaxed")
@@ -130,3 +133,33 @@ def atomic_store(
     val = cast(broadcast_to(to_tensor(val), pointer.type.shape), element)
     ordering = _ordering(sem, scope, "release")
     return emit(ops.ATOMIC_STORE, pointer, val, check_mask(mask, pointer), **ordering)
+
+
+def atomic_poll(
+    pointer: Any, expected_value: Any, sem: Any = None, scope: Any = None, timeout_ns: Any = None
+) -> Any:
+    """`n, n -> n` int1: waits until each element has its expected value (Triton 3.9).
+
+    Elements are integers of 16 to 64 bits. `timeout_ns` bounds the wait; an element whose time is
+    up is false. Every element is read at least once. Raises ValueError for other elements."""
+    pointer = check_pointer(pointer, "atomic_poll")
+    element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
+    if not element.is_int() or element.primitive_bitwidth not in (16, 32, 64):
+        raise ValueError(f"atomic_poll does not support {element}")
+    expected = cast(broadcast_to(expected_value, pointer.type.shape), element)
+    limit = unwrap(timeout_ns)
+    end = None if limit is None else time.perf_counter_ns() + int(limit)
+    matched = equal(atomic_load(pointer, None, sem, scope), expected)
+    while not machine.get().truth(_all(matched), "while"):
+        if end is not None and time.perf_counter_ns() >= end:
+            break
+        waiting = logical_not(matched)
+        seen = equal(atomic_load(pointer, waiting, sem, scope), expected)
+        matched = logical_or(matched, logical_and(waiting, seen))
+    return matched
+
+
+def _all(x: tensor) -> Any:
+    if not x.type.shape:
+        return x
+    return reduce(x, None, lambda a, b: and_(a, b))

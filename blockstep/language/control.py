@@ -7,7 +7,7 @@ from typing import Any
 from blockstep.errors import CompileTimeAssertionFailure
 from blockstep.language import types as ty
 from blockstep.language.constant import constexpr, unwrap
-from blockstep.language.elementwise import not_equal
+from blockstep.language.elementwise import equal, logical_not, logical_or, not_equal
 from blockstep.language.op import emit
 from blockstep.language.ops import control as ops
 from blockstep.language.promotion import broadcast_to, constant, to_tensor
@@ -104,3 +104,10 @@ def device_query(what: str, type: ty.dtype) -> Any:
     return emit(ops.DEVICE_QUERY, what=what, type=type)
 
 
+
+
+def expect_zero(x: Any, mask: Any) -> Any:
+    """`n, n int1 -> n`: x, which must be zero where `mask` is on (Triton 3.9)."""
+    x = to_tensor(x)
+    device_assert(logical_or(equal(x, 0), logical_not(mask)), "expect_zero: x is not zero")
+    return x

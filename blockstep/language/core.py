@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blockstep.language.asm import inline_asm_elementwise
 from blockstep.language.atomic import (
     atomic_add,
     atomic_and,
@@ -10,6 +11,7 @@ from blockstep.language.atomic import (
     atomic_max,
     atomic_min,
     atomic_or,
+    atomic_poll,
     atomic_store,
     atomic_xchg,
     atomic_xor,
@@ -23,6 +25,7 @@ from blockstep.language.control import (
     debug_barrier,
     device_assert,
     device_print,
+    expect_zero,
     max_constancy,
     max_contiguous,
     multiple_of,
@@ -30,6 +33,18 @@ from blockstep.language.control import (
     static_print,
 )
 from blockstep.language.creation import arange, full, num_programs, program_id, to_tensor
+from blockstep.language.declared import (
+    CONSTEXPR_0,
+    base_type,
+    builtin,
+    extern,
+    extern_elementwise,
+    is_builtin,
+    must_use_result,
+    slice_type,
+    tensor_descriptor_base_type,
+)
+from blockstep.language.declared import aggregate as _aggregate
 from blockstep.language.descriptor import (
     load_tensor_descriptor,
     make_tensor_descriptor,
@@ -46,6 +61,7 @@ from blockstep.language.elementwise import (
     sub,
     where,
 )
+from blockstep.language.linalg import dot, dot_scaled
 from blockstep.language.loops import condition, range, static_range
 from blockstep.language.memory import load, store
 from blockstep.language.reduction import associative_scan, map_elementwise, reduce
@@ -56,6 +72,7 @@ from blockstep.language.shape import (
     expand_dims,
     gather,
     histogram,
+    item,
     join,
     permute,
     reshape,
@@ -104,8 +121,10 @@ tensor_descriptor_base = tensor_descriptor
 base_value = tensor
 
 __all__ = [
+    "CONSTEXPR_0",
     "PropagateNan",
     "TRITON_MAX_TENSOR_NUMEL",
+    "_aggregate",
     "_experimental_descriptor_load",
     "_experimental_descriptor_store",
     "_experimental_make_tensor_descriptor",
@@ -122,15 +141,18 @@ __all__ = [
     "atomic_max",
     "atomic_min",
     "atomic_or",
+    "atomic_poll",
     "atomic_store",
     "atomic_xchg",
     "atomic_xor",
+    "base_type",
     "base_value",
     "bfloat16",
     "block_pointer",
     "block_type",
     "broadcast",
     "broadcast_to",
+    "builtin",
     "cast",
     "cat",
     "clamp",
@@ -141,8 +163,13 @@ __all__ = [
     "debug_barrier",
     "device_assert",
     "device_print",
+    "dot",
+    "dot_scaled",
     "dtype",
     "expand_dims",
+    "expect_zero",
+    "extern",
+    "extern_elementwise",
     "float16",
     "float32",
     "float64",
@@ -155,11 +182,14 @@ __all__ = [
     "gather",
     "get_int_dtype",
     "histogram",
+    "inline_asm_elementwise",
     "int1",
     "int16",
     "int32",
     "int64",
     "int8",
+    "is_builtin",
+    "item",
     "join",
     "load",
     "load_tensor_descriptor",
@@ -172,6 +202,7 @@ __all__ = [
     "minimum",
     "mul",
     "multiple_of",
+    "must_use_result",
     "num_programs",
     "permute",
     "pi32_t",
@@ -181,6 +212,7 @@ __all__ = [
     "reduce",
     "reshape",
     "slice",
+    "slice_type",
     "split",
     "squeeze",
     "static_assert",
@@ -192,6 +224,7 @@ __all__ = [
     "tensor",
     "tensor_descriptor",
     "tensor_descriptor_base",
+    "tensor_descriptor_base_type",
     "tensor_descriptor_type",
     "to_tensor",
     "trans",

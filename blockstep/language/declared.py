@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar, get_type_hints
 
 from blockstep.errors import UnsupportedError
@@ -106,9 +106,3 @@ def _hints(cls: type) -> dict[str, Any]:
         return get_type_hints(cls)
     except NameError:
         return inspect.get_annotations(cls)
-
-
-def item(x: Any, _semantic: Any = None) -> Any:
-    """The only element of a block, as a scalar."""
-    method: Callable[[], Any] = x.item
-    return method()

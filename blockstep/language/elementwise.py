@@ -147,14 +147,14 @@ def _as_int1(x: Any) -> tensor:
     return x if x.type.scalar.is_int1() else bitcast(x, ty.int1)
 
 
-def logical_and(x: Any, y: Any) -> Any:
+def logical_and(x: Any, other: Any) -> Any:
     """`n, n -> n` int1: both; the operands must be int1."""
-    return and_(_as_int1(x), _as_int1(y))
+    return and_(_as_int1(x), _as_int1(other))
 
 
-def logical_or(x: Any, y: Any) -> Any:
+def logical_or(x: Any, other: Any) -> Any:
     """`n, n -> n` int1: either; the operands must be int1."""
-    return or_(_as_int1(x), _as_int1(y))
+    return or_(_as_int1(x), _as_int1(other))
 
 
 def logical_not(x: Any) -> Any:

@@ -79,7 +79,7 @@ def _truth(self: tensor) -> bool:
 
 
 def attach() -> None:
-    """Gives `tensor` its operators. The methods that are `tl` functions come with `attach_methods`."""
+    """Gives `tensor` its operators."""
     for name, function in _OPERATORS.items():
         setattr(tensor, f"__{name}__", function)
         setattr(tensor, f"__r{name}__", _reflected(function))
@@ -95,10 +95,20 @@ def attach() -> None:
     setattr(tensor, "__not__", elementwise.logical_not)
 
 
+METHODS = (
+    "abs advance argmax argmin associative_scan atomic_add atomic_and atomic_cas atomic_max "
+    "atomic_min atomic_or atomic_xchg atomic_xor broadcast_to cast cdiv ceil cos cumprod cumsum "
+    "erf exp exp2 expand_dims flip floor gather histogram item log log2 max min permute ravel "
+    "reduce reduce_or reshape rsqrt sigmoid sin softmax sort split sqrt sqrt_rn store sum trans "
+    "view xor_sum"
+).split()
+
+
 def attach_methods(functions: dict[str, Any]) -> None:
-    """`x.name(...)` for each public function whose first parameter may be a block."""
-    for name, function in functions.items():
-        setattr(tensor, name, function)
+    """`x.name(...)` for the functions of `METHODS`; `x.T` for the transposed block."""
+    for name in METHODS:
+        setattr(tensor, name, functions[name])
+    tensor.T = property(functions["trans"])
 
 
 __all__ = ["attach", "attach_methods"]

@@ -55,9 +55,8 @@ class Prepared:
             return
         entered: dict[Any, Names] = {}
         self._check(constants, runtime, entered)
-        if key is not None:
-            checked = {id(names): names for names in (self.names, *entered.values())}
-            self._passed[key] = [(names, names.identities()) for names in checked.values()]
+        checked = {id(names): names for names in (self.names, *entered.values())}
+        self._passed[key] = [(names, names.identities()) for names in checked.values()]
 
     def _check(
         self, constants: Mapping[str, Any], runtime: frozenset[str], entered: dict[Any, Names]

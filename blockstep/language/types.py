@@ -383,9 +383,6 @@ class tuple_type(dtype):
         self.scalar = self
         self._floating = self._integer = False
 
-    def __new__(cls, *_: Any, **__: Any) -> tuple_type:
-        return object.__new__(cls)
-
     def __str__(self) -> str:
         return self.name
 
@@ -420,9 +417,6 @@ class constexpr_type(dtype):
         self.scalar = self
         self._floating = self._integer = False
 
-    def __new__(cls, *_: Any, **__: Any) -> constexpr_type:
-        return object.__new__(cls)
-
     def mangle(self) -> str:
         return repr(self)
 
@@ -444,9 +438,6 @@ class tensor_descriptor_type(dtype):
         self.name = f"tensor_descriptor<{block}>"
         self.scalar = self
         self._floating = self._integer = False
-
-    def __new__(cls, *_: Any, **__: Any) -> tensor_descriptor_type:
-        return object.__new__(cls)
 
     def mangle(self) -> str:
         return f"TD{self.block_type.mangle()}"

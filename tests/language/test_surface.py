@@ -37,6 +37,7 @@ GROUPS = {
 }
 INSTANCE_ATTRIBUTES = {
     "tensor": {"dtype", "handle", "numel", "shape", "type"},
+    "dtype": {"scalar"},
     "tensor_descriptor": {"block_shape", "block_type", "dtype"},
 }
 

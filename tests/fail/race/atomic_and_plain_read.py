@@ -10,8 +10,8 @@ import triton.language as tl
 def count(counter_ptr, out_ptr):
     pid = tl.program_id(0)
     tl.atomic_add(counter_ptr, 1)
-    tl.store(out_ptr + pid, tl.load(counter_ptr))  #~ ERROR: `counter_ptr` is updated by an atomic and read by a plain access
-    #~^^ ERROR: `counter_ptr` is updated by an atomic and read by a plain access
+    #~^ ERROR: `counter_ptr` is updated by an atomic and read by a plain access
+    tl.store(out_ptr + pid, tl.load(counter_ptr))
 
 
 count[(4,)](np.zeros(1, np.int32), np.zeros(4, np.int32))

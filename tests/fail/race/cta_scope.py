@@ -10,11 +10,11 @@ import triton.language as tl
 def hand_over(data_ptr, flag_ptr, out_ptr):
     if tl.program_id(0) == 0:
         tl.store(data_ptr, 42)
-        tl.atomic_xchg(flag_ptr, 1, scope="cta")  #~ NOTE: nothing
+        tl.atomic_xchg(flag_ptr, 1, scope="cta")
     else:
-        while tl.atomic_add(flag_ptr, 0, scope="cta") == 0:
+        while tl.atomic_add(flag_ptr, 0, scope="cta") == 0:  #~ ERROR: `flag_ptr` is updated by two atomics
             pass
-        tl.store(out_ptr, tl.load(data_ptr))
+        tl.store(out_ptr, tl.load(data_ptr))  #~ ERROR: `data_ptr` is read and written by two program instances
 
 
 hand_over[(2,)](np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32))
