@@ -1,8 +1,10 @@
-"""`triton._internal_testing`: what Triton's own tests, and tests written like them, take from there.
+"""`triton._internal_testing`: what Triton's own tests, and tests written like them, take from
+there.
 
 Whether a test may use the paths of a GPU is decided by `is_interpreter()`, which is a setting
-(TRITON_INTERPRET, `knobs.runtime.interpret`): true by default. When it is false the device profile answers, so that
-bf16 and tensor-memory-access paths of a test suite run on the interpreting machines too.
+(TRITON_INTERPRET, `knobs.runtime.interpret`): true by default. When it is false the device profile
+answers, so that bf16 and tensor-memory-access paths of a test suite run on the interpreting
+machines too.
 """
 
 from __future__ import annotations
@@ -148,7 +150,8 @@ def numpy_random(
     low: int | None = None,
     high: int | None = None,
 ) -> np.ndarray[Any, Any]:
-    """Random elements; never the integer 0. bfloat16 comes as float32, fp8 as int8 codes of moderate values."""
+    """Random elements; never the integer 0. bfloat16 comes as float32, fp8 as int8 codes of
+    moderate values."""
     shape = (shape,) if isinstance(shape, int) else shape
     rs = rs if rs is not None else RandomState(seed=17)
     if dtype_str in integral_dtypes:
@@ -178,7 +181,8 @@ def _random_integers(
 
 
 def to_triton(x: np.ndarray[Any, Any], device: Any, dst_type: str | None = None) -> Any:
-    """`x` as a kernel argument of type `dst_type` (its own if None): a torch tensor, wrapped where torch has no such type."""
+    """`x` as a kernel argument of type `dst_type` (its own if None): a torch tensor, wrapped where
+    torch has no such type."""
     import torch
 
     name = x.dtype.name
@@ -267,7 +271,8 @@ def unwrap_tensor(t: Any) -> Any:
 def _fresh_knobs_impl(
     skipped_attr: set[str] | None = None,
 ) -> tuple[Callable[[], Any], Callable[[], None]]:
-    """Two functions: one gives knobs without assignments or environment, the other puts both back."""
+    """Two functions: one gives knobs without assignments or environment, the other puts both back.
+    """
     names = [n for n, v in vars(knobs).items() if isinstance(v, knobs.base_knobs)]
     groups = {n: getattr(knobs, n) for n in names if n not in (skipped_attr or set())}
     keys = {knob.key for group in groups.values() for knob in group.knob_descriptors.values()}

@@ -1,8 +1,8 @@
 """The exceptions a user's program can catch, under the names and with the texts Triton gives them.
 
-Every one derives from `TritonError`, can be pickled (tuners and test runners send them between processes)
-and says in its text what was asked for and what was allowed. Findings of the checkers are not exceptions:
-they are in `blockstep.findings`.
+Every one derives from `TritonError`, can be pickled (tuners and test runners send them between
+processes) and says in its text what was asked for and what was allowed. Findings of the checkers
+are not exceptions: they are in `blockstep.findings`.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ class UnsupportedLanguageConstruct(CompilationError):
 
 
 class OutOfBoundsError(TritonError, IndexError):
-    """An unjudged run touched memory that belongs to no argument: on a device, an illegal address."""
+    """An unjudged run touched memory that belongs to no argument: on a device, an illegal address.
+    """
 
 
 class ReadOnlyError(TritonError, ValueError):

@@ -1,4 +1,5 @@
-"""What knobs hold besides plain values: chains of hooks, the times of a compilation, a toolkit program."""
+"""What knobs hold besides plain values: chains of hooks, the times of a compilation, a toolkit
+program."""
 
 from __future__ import annotations
 

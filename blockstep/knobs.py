@@ -1,10 +1,11 @@
 """The knobs of `triton.knobs`: settings that read an environment variable until they are assigned.
 
-Reading looks at the environment each time, so a variable set after import counts. Assigning wins over the
-environment and, while `propagate_env` is true, is written to it for child processes. Assigning `env`, or
-`del`, returns to the environment; `scope()` puts everything back. What the knobs of a real compiler mean
-(`nvidia.ptxas`, `compilation.dump_ir`, ...) they mean once the run compiles; the interpreting machines read
-`runtime`, `language` and `autotuning`. Our own options are in `blockstep.options`.
+Reading looks at the environment each time, so a variable set after import counts. Assigning wins
+over the environment and, while `propagate_env` is true, is written to it for child processes.
+Assigning `env`, or `del`, returns to the environment; `scope()` puts everything back. What the
+knobs of a real compiler mean (`nvidia.ptxas`, `compilation.dump_ir`, ...) they mean once the run
+compiles; the interpreting machines read `runtime`, `language` and `autotuning`. Our own options
+are in `blockstep.options`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from blockstep.hooks import CompileTimes, HookChain, NvidiaTool
 T = TypeVar("T")
 
 __all__ = [
-    "CompileTimes", "Env", "HookChain", "NvidiaTool", "amd", "autotuning", "base_knobs", "build", "cache",
-    "compilation", "env", "env_base", "env_bool", "env_class", "env_int", "env_nvidia_tool", "env_opt_bool",
-    "env_opt_str", "env_str", "env_str_callable_default", "getenv_bool", "language", "nvidia",
-    "propagate_env", "proton", "redis", "refresh_knobs", "runtime", "setenv",
+    "CompileTimes", "Env", "HookChain", "NvidiaTool", "amd", "autotuning", "base_knobs", "build",
+    "cache", "compilation", "env", "env_base", "env_bool", "env_class", "env_int",
+    "env_nvidia_tool", "env_opt_bool", "env_opt_str", "env_str", "env_str_callable_default",
+    "getenv_bool", "language", "nvidia", "propagate_env", "proton", "redis", "refresh_knobs",
+    "runtime", "setenv",
 ]  # fmt: skip
 
 TRUE_WORDS = frozenset({"1", "true", "on", "y", "yes"})
@@ -231,7 +233,8 @@ class base_knobs:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Assignments made inside the `with`, and what they wrote to the environment, are undone."""
+        """Assignments made inside the `with`, and what they wrote to the environment, are undone.
+        """
         keys = [knob.key for knob in self.knob_descriptors.values()]
         environment = {key: os.environ.get(key) for key in keys}
         assigned = dict(self.__dict__)
@@ -313,7 +316,8 @@ class autotuning_knobs(base_knobs):
 
 
 class runtime_knobs(base_knobs):
-    """Launching. `interpret` is true unless TRITON_INTERPRET says otherwise: what interprets here is ours."""
+    """Launching. `interpret` is true unless TRITON_INTERPRET says otherwise: what interprets here
+    is ours."""
 
     interpret = env_bool("TRITON_INTERPRET", True)
     debug: bool = env_bool("TRITON_DEBUG").get()

@@ -1,7 +1,8 @@
 """`Benchmark`, `perf_report`: a function measured over a grid of arguments, as a table.
 
-The table is a pandas DataFrame where pandas is installed, else a list of rows (dictionaries); a figure is
-drawn only where matplotlib is installed and a figure is asked for. Printing and CSV need neither.
+The table is a pandas DataFrame where pandas is installed, else a list of rows (dictionaries); a
+figure is drawn only where matplotlib is installed and a figure is asked for. Printing and CSV need
+neither.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Row = dict[str, Any]
 
 @dataclass
 class Benchmark:
-    """What to vary: `x_names` over `x_vals` along one axis, `line_arg` over `line_vals` as lines."""
+    """What to vary: `x_names` over `x_vals` along one axis, `line_arg` over `line_vals` as lines.
+    """
 
     x_names: Sequence[str]
     x_vals: Sequence[Any]
@@ -66,7 +68,8 @@ class Mark:
         save_precision: int = 6,
         **kwargs: Any,
     ) -> Any:
-        """Measure every point; print, save, draw as asked; with `return_df` return the table or tables."""
+        """Measure every point; print, save, draw as asked; with `return_df` return the table or
+        tables."""
         single = isinstance(self.benchmarks, Benchmark)
         benchmarks = (
             [self.benchmarks] if isinstance(self.benchmarks, Benchmark) else self.benchmarks

@@ -1,9 +1,10 @@
 """Device profiles as data: what a checker, a driver answer or a launch limit is decided from.
 
-A profile never asks the machine it runs on. The invariant is that every number a kernel or its host code
-can see about the device comes from the profile in force, so that a run on a laptop decides as the chip would.
-Sources: the CUDA programming guide (table of technical specifications per compute capability), the data
-sheets for clocks and buses, and, for the `mi300x` profile, the HIP hardware tables.
+A profile never asks the machine it runs on. The invariant is that every number a kernel or its
+host code can see about the device comes from the profile in force, so that a run on a laptop
+decides as the chip would. Sources: the CUDA programming guide (table of technical specifications
+per compute capability), the data sheets for clocks and buses, and, for the `mi300x` profile, the
+HIP hardware tables.
 """
 
 from __future__ import annotations
@@ -94,18 +95,19 @@ class Target:
 
 
 H100 = Target(
-    name="h100", title="NVIDIA H100", backend="cuda", arch=90, capability=(9, 0), multiprocessors=132,
-    shared_per_block=227 * KIB, shared_per_multiprocessor=228 * KIB, memory=80 * GIB,
-    clock=1_980_000, memory_clock=2_619_000, memory_bus=5120, l2=50 * KIB * KIB, cluster_size=16,
+    name="h100", title="NVIDIA H100", backend="cuda", arch=90, capability=(9, 0),
+    multiprocessors=132, shared_per_block=227 * KIB, shared_per_multiprocessor=228 * KIB, memory=80
+    * GIB, clock=1_980_000, memory_clock=2_619_000, memory_bus=5120, l2=50 * KIB * KIB,
+    cluster_size=16,
 )  # fmt: skip
 H200 = replace(
-    H100, name="h200", title="NVIDIA H200", memory=141 * GIB, memory_clock=3_201_000, memory_bus=6144,
-    l2=60 * KIB * KIB,
+    H100, name="h200", title="NVIDIA H200", memory=141 * GIB, memory_clock=3_201_000,
+    memory_bus=6144, l2=60 * KIB * KIB,
 )  # fmt: skip
 A100 = Target(
-    name="a100", title="NVIDIA A100", backend="cuda", arch=80, capability=(8, 0), multiprocessors=108,
-    shared_per_block=163 * KIB, shared_per_multiprocessor=164 * KIB, memory=80 * GIB,
-    clock=1_410_000, memory_clock=1_512_000, memory_bus=5120, l2=40 * KIB * KIB,
+    name="a100", title="NVIDIA A100", backend="cuda", arch=80, capability=(8, 0),
+    multiprocessors=108, shared_per_block=163 * KIB, shared_per_multiprocessor=164 * KIB, memory=80
+    * GIB, clock=1_410_000, memory_clock=1_512_000, memory_bus=5120, l2=40 * KIB * KIB,
 )  # fmt: skip
 L4 = Target(
     name="l4", title="NVIDIA L4", backend="cuda", arch=89, capability=(8, 9), multiprocessors=58,
@@ -124,15 +126,15 @@ B200 = replace(
 )  # fmt: skip
 MI300X = Target(
     name="mi300x", title="AMD Instinct MI300X", backend="hip", arch="gfx942", capability=(9, 4),
-    multiprocessors=304, shared_per_block=64 * KIB, shared_per_multiprocessor=64 * KIB, memory=192 * GIB,
-    clock=2_100_000, memory_clock=2_600_000, memory_bus=8192, l2=4 * KIB * KIB, warp_size=64,
-    grid_limits=((1 << 31) - 1, 65535, 65535), registers_per_thread=512,
+    multiprocessors=304, shared_per_block=64 * KIB, shared_per_multiprocessor=64 * KIB, memory=192
+    * GIB, clock=2_100_000, memory_clock=2_600_000, memory_bus=8192, l2=4 * KIB * KIB,
+    warp_size=64, grid_limits=((1 << 31) - 1, 65535, 65535), registers_per_thread=512,
 )  # fmt: skip
 ASCEND910B = Target(
     name="ascend910b", title="Ascend 910B", backend="npu", arch="Ascend910B", capability=(0, 0),
-    multiprocessors=24, shared_per_block=192 * KIB, shared_per_multiprocessor=192 * KIB, memory=64 * GIB,
-    clock=1_800_000, memory_clock=1_600_000, memory_bus=4096, l2=192 * KIB * KIB, warp_size=1,
-    grid_limits=(65535, 65535, 65535), grid_product_limit=65535,
+    multiprocessors=24, shared_per_block=192 * KIB, shared_per_multiprocessor=192 * KIB, memory=64
+    * GIB, clock=1_800_000, memory_clock=1_600_000, memory_bus=4096, l2=192 * KIB * KIB,
+    warp_size=1, grid_limits=(65535, 65535, 65535), grid_product_limit=65535,
 )  # fmt: skip
 
 TARGETS = {t.name: t for t in (H200, H100, A100, L4, RTX4090, B200, MI300X, ASCEND910B)}

@@ -1,7 +1,8 @@
 """`triton.testing`: timing, comparing, tables of benchmarks.
 
-Nothing here needs torch, pandas or matplotlib. With no GPU, times are wall-clock times of the machine that
-interprets: they compare two versions of a kernel on that machine and say nothing about a chip.
+Nothing here needs torch, pandas or matplotlib. With no GPU, times are wall-clock times of the
+machine that interprets: they compare two versions of a kernel on that machine and say nothing
+about a chip.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from blockstep.errors import UnsupportedError
 from blockstep.tables import Benchmark, Mark, perf_report
 
 __all__ = [
-    "Benchmark", "Mark", "assert_close", "cuda_memcheck", "do_bench", "do_bench_cudagraph", "get_dram_gbps",
-    "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report", "set_gpu_clock",
+    "Benchmark", "Mark", "assert_close", "cuda_memcheck", "do_bench", "do_bench_cudagraph",
+    "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report",
+    "set_gpu_clock",
 ]  # fmt: skip
 
 ESTIMATES = 5
@@ -101,7 +103,8 @@ def do_bench(
     quantiles: Sequence[float] | None = None,
     return_mode: str = "mean",
 ) -> Any:
-    """Time of one call of `fn` in ms: a summary of about `rep` ms of calls, after `warmup` ms of them."""
+    """Time of one call of `fn` in ms: a summary of about `rep` ms of calls, after `warmup` ms of
+    them."""
     from blockstep.runtime.compat.driver import driver
 
     if return_mode not in RETURN_MODES:
@@ -197,7 +200,8 @@ def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Any = None)
 
 
 def get_max_simd_tflops(dtype: Any, clock_rate: float, device: Any = None) -> float:
-    """Peak TFLOP/s outside the tensor cores at `clock_rate` kHz, by Triton's figures per sub-core."""
+    """Peak TFLOP/s outside the tensor cores at `clock_rate` kHz, by Triton's figures per sub-core.
+    """
     operations = {"float32": 32, "fp32": 32, "float16": 64, "fp16": 64, "bfloat16": 64, "bf16": 64}
     if _name(dtype) not in operations:
         raise RuntimeError("dtype not supported")
@@ -215,7 +219,8 @@ def cuda_memcheck(**target_kwargs: Any) -> Callable[[Callable[..., Any]], Callab
 def set_gpu_clock(
     ref_sm_clock: int = 1350, ref_mem_clock: int = 1215
 ) -> Iterator[tuple[float, float]]:
-    """Inside the `with`: (TFLOP/s, GB/s) of the device profile at these clocks in MHz. No clock is changed."""
+    """Inside the `with`: (TFLOP/s, GB/s) of the device profile at these clocks in MHz. No clock is
+    changed."""
     target = devices.current()
     tflops = 1e-6 * 2 * target.multiprocessors * SUBCORES * 256 * ref_sm_clock
     yield tflops, target.memory_bus / 8 * 2 * ref_mem_clock * 1e-3

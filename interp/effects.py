@@ -174,6 +174,7 @@ def _read(
         access = Access(
             name, view, storage, "read", dtype.itemsize, np.asarray(addresses), lanes,
             machine.scheduler.program, site,
+            sem="volatile" if attributes.get("volatile") else None,
             reach=_reach(pointer, addresses, lanes, dtype.itemsize),
         )  # fmt: skip
         allowed = _shown(machine, access)

@@ -16,6 +16,8 @@ from blockstep.findings import Access
 
 Addresses = npt.NDArray[np.int64]
 
+_NONE: Addresses = np.zeros(0, np.int64)
+
 
 class Reach:
     """The active lanes of an access: how many, from where to where, in which pattern."""
@@ -80,6 +82,15 @@ class Reach:
         else:
             self.low, self.high = int(flat.min()), int(flat.max()) + self.size
         self.packed = self.rising and self.high - self.low == count * self.size
+
+    def bare(self) -> Reach:
+        """The same bytes for keeps: no mask, and no addresses where there are no gaps."""
+        made = Reach.__new__(Reach)
+        made.size, made.count, made.low, made.high = self.size, self.count, self.low, self.high
+        made.packed, made.rising, made.scalar = self.packed, self.rising, self.scalar
+        made.addresses = _NONE if self.packed else self.addresses
+        made.given = made.mask = None
+        return made
 
     def spread(
         self, chosen: npt.NDArray[np.bool_], shape: tuple[int, ...]

@@ -156,8 +156,8 @@ def begin_choice(value: Any) -> bool:
 
 
 def end_choice(value: Any) -> Any:
-    """The chosen value; a run-time choice makes it a tensor."""
-    return to_tensor(value) if machine.get().pending.pop() else value
+    """The chosen value; a run-time choice makes it a tensor (a call without a value stays None)."""
+    return to_tensor(value) if machine.get().pending.pop() and value is not None else value
 
 
 # Logic. The operands that are run-time values wait on the program instance's own stack.
@@ -266,6 +266,15 @@ def value_of(x: Any) -> Any:
     if isinstance(x, _PLAIN) and not hasattr(x, "value"):
         return x
     return x.value
+
+
+def type_of(x: Any) -> Any:
+    """`x.type`: that of a plain value holds the value."""
+    if type(x) is tensor:
+        return x.type
+    if isinstance(x, _PLAIN) and not hasattr(x, "type"):
+        return ty.constexpr_type(x)
+    return getattr(x, "type")  # noqa: B009
 
 
 def assert_(condition: Any, message: Any = "") -> None:

@@ -364,8 +364,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         constexpr = is_constexpr(self.names.resolve(node))
         node.value = self.visit(node.value)
-        if node.attr == "value" and isinstance(node.ctx, ast.Load):
-            return self.call("value_of", node, node.value)
+        if node.attr in ("value", "type") and isinstance(node.ctx, ast.Load):
+            return self.call(f"{node.attr}_of", node, node.value)
         return self.call("constant", node, node) if constexpr else node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:

@@ -161,7 +161,7 @@ def _run(
         (), judge, host, record.number, _watched(current) if judged else frozenset(),
     )  # fmt: skip
     if judge is not None:
-        machine.checkers = checkers_for(current.report.wants)
+        machine.checkers = checkers_for(current.report.wants, current.outputs)
     values = {a.name: value_of(a) for a in bound.arguments}
     started = time.perf_counter()
     try:

@@ -15,6 +15,7 @@ from typing import Any
 
 from blockstep import allow as allow_lists
 from blockstep.findings import Filters, Report, Severity
+from blockstep.interp.checkers.grid import Outputs
 from blockstep.options import MACHINES, Options, Program, machine_from_environment
 
 
@@ -25,6 +26,7 @@ class Session:
     options: Options
     report: Report
     checkers: list[Any] = field(default_factory=list)  # that have something to say at the end
+    outputs: Outputs = field(default_factory=Outputs)  # that launches left unfinished
     file: Path | None = None  # where a child process leaves its report
     on_instance: Callable[[str, Any, Program], None] | None = None  # a debugger's: kernel, code, id
 
@@ -85,3 +87,4 @@ def finish(session: Session) -> None:
     for checker in session.checkers:
         checker.session_end()
     session.checkers.clear()
+    session.outputs.judge()

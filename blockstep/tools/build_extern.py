@@ -1,4 +1,5 @@
-"""`triton.tools.build_extern`: generating bindings of bitcode libraries. It needs a compiler's output, and says so when it is used."""
+"""`triton.tools.build_extern`: generating bindings of bitcode libraries. It needs a compiler's
+output, and says so when it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`triton.tools.compile`: compiling ahead of time. It needs a compiler's output, and says so when it is used."""
+"""`triton.tools.compile`: compiling ahead of time. It needs a compiler's output, and says so when
+it is used."""
 
 from __future__ import annotations
 

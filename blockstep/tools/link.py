@@ -1,4 +1,5 @@
-"""`triton.tools.link`: linking kernels compiled ahead of time. It needs a compiler's output, and says so when it is used."""
+"""`triton.tools.link`: linking kernels compiled ahead of time. It needs a compiler's output, and
+says so when it is used."""
 
 from __future__ import annotations
 

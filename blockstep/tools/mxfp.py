@@ -1,8 +1,8 @@
 """Microscaling formats on the host: E2M1 elements and E8M0 scales as PyTorch tensors of codes.
 
-`data` holds one code a byte. E2M1 has a sign, two exponent bits and one mantissa bit: the magnitudes 0, 0.5, 1,
-1.5, 2, 3, 4, 6, no Inf and no NaN. E8M0 is a power of two, 2^(code - 127), and 255 is NaN. Source: OCP
-Microscaling Formats specification 1.0, sections 5.3.3 and 5.4.1.
+`data` holds one code a byte. E2M1 has a sign, two exponent bits and one mantissa bit: the
+magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6, no Inf and no NaN. E8M0 is a power of two, 2^(code - 127),
+and 255 is NaN. Source: OCP Microscaling Formats specification 1.0, sections 5.3.3 and 5.4.1.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class MXFP4Tensor(_Codes):
         return table[self.data.long()]
 
     def _from_float(self, values: Any) -> Any:
-        """Nearest code, ties to the even one; beyond 6, Inf and NaN give 6 with the sign of the value."""
+        """Nearest code, ties to the even one; beyond 6, Inf and NaN give 6 with the sign of the
+        value."""
         import torch
 
         codes = torch.zeros(values.shape, dtype=torch.uint8, device=values.device)
@@ -83,7 +84,8 @@ class MXFP4Tensor(_Codes):
         return codes | (torch.signbit(values).to(torch.uint8) << 3)
 
     def to_packed_tensor(self, dim: int) -> Any:
-        """Two elements a byte along `dim`, the first in the low half; an odd end is filled with zero."""
+        """Two elements a byte along `dim`, the first in the low half; an odd end is filled with
+        zero."""
         import torch
 
         if not 0 <= dim < self.data.ndim:

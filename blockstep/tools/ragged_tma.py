@@ -1,9 +1,9 @@
 """Arrays of rows cut into batches of unequal length, read and written through one descriptor.
 
-A descriptor drops what lies outside its shape, but its shape is fixed and the end of a batch is not. So the
-ragged axis is given `ROWS` rows, and a coordinate that puts the end of the batch exactly at row `ROWS`:
-rows past the batch are outside, and two further axes bring the address back. With S the stride of a row the
-address is
+A descriptor drops what lies outside its shape, but its shape is fixed and the end of a batch is
+not. So the ragged axis is given `ROWS` rows, and a coordinate that puts the end of the batch
+exactly at row `ROWS`: rows past the batch are outside, and two further axes bring the address
+back. With S the stride of a row the address is
 
     ROWS * (2^34 - S)  +  (offset + size) * S  +  (ROWS - size + row) * S   =   (offset + row) * S
 

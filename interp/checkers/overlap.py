@@ -36,6 +36,7 @@ from blockstep.interp.reach import Addresses, Reach, reach_of
 from blockstep.interp.shadow import Cells, distinct
 
 LAST = "last"
+_HELD = 64 << 20  # bytes of stores that an instance remembers; past it the oldest are forgotten
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +46,11 @@ class Stored:
     access: Access
     reach: Reach
     before: Any  # by active lane, unsigned integers
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that this record keeps."""
+        return int(self.before.nbytes) + 2 * self.reach.addresses.nbytes
 
     def lane_at(self, addresses: Addresses) -> npt.NDArray[np.int64]:
         """Which active lane stored to each address; -1 where its element begins elsewhere."""
@@ -67,6 +73,14 @@ class _State:
 
     floor: int
     stores: dict[int, Stored] = field(default_factory=dict)
+    held: int = 0
+
+    def keep(self, number: int, stored: Stored) -> None:
+        """Remembers a store, and forgets the oldest ones when there are too many."""
+        self.stores[number] = stored
+        self.held += stored.nbytes
+        while self.held > _HELD and len(self.stores) > 1:
+            self.held -= self.stores.pop(next(iter(self.stores))).nbytes
 
 
 class Overlap(Checker):
@@ -155,7 +169,7 @@ class Overlap(Checker):
                     self._over(access, reach, cells.lanes(under == number, reach.size), past)
         self._count += 1
         table[index] = self._count
-        state.stores[self._count] = Stored(access, reach, _there(storage, reach))
+        state.keep(self._count, Stored(access, reach, _there(storage, reach)))
 
     def _over(self, access: Access, reach: Reach, lanes: Flags, past: Stored) -> None:
         """A store over another one: the same lane of equal blocks may, or the same value."""

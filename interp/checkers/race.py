@@ -34,7 +34,7 @@ from blockstep.interp.shadow import Cells, Index, Table, distinct
 
 WRITE, READS, ATOMICS, SYNC = "write", "reads", "atomics", "sync"
 Why = Literal["plain", "relaxed", "scope", "mixed", "barrier"]
-_NOTES = 64 << 20  # bytes of noted reads of one storage; past it they are painted
+_NOTES = 32 << 20  # bytes of noted reads of one storage; past it they are painted
 
 
 class Shadow(Cells):
@@ -93,6 +93,8 @@ class Race(Checker):
         if access.kind == "write":
             self._store(access, reach, p, shadow)
         elif access.sem == "volatile":
+            p.synced = len(self.chains.epochs)
+            p.weak = (p.synced, "relaxed")
             self._touch_atomically(access, reach, p, shadow, writes=False)
         else:
             self._load(access, reach, p, shadow)
@@ -176,8 +178,8 @@ class Race(Checker):
     def _load(self, access: Access, reach: Reach, p: Instance, shadow: Shadow) -> None:
         e = self._epoch(access, p, reach.scalar, writes=False)
         if shadow.notes is not None:
-            shadow.notes.append((e, reach))
-            shadow.noted += 64 if reach.packed else reach.addresses.nbytes
+            shadow.notes.append((e, reach.bare()))
+            shadow.noted += 160 if reach.packed else reach.addresses.nbytes
             if shadow.noted > _NOTES:
                 self._paint(shadow)
             return

@@ -1,4 +1,4 @@
-"""Bounds: which lanes are outside, on which side, of what, and which may be executed all the same."""
+"""Bounds: which lanes are outside, on which side, of what, and which are still executed."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Step:
     """One thing that one program instance does."""
 
     program: int
-    kind: str  # read, write, atomic, barrier
+    kind: Any  # read, write, atomic, barrier
     size: int = 1
     offsets: tuple[int, ...] | int = 0  # an int: a scalar access
     sem: str = "acq_rel"
@@ -197,19 +197,19 @@ def runs(draw: st.DrawFn, shape: str) -> list[Step]:
     return draw(st.lists(a_step(shape, odd), min_size=2, max_size=24))
 
 
-@settings(max_examples=2500, deadline=None)
+@settings(max_examples=1200, deadline=None)
 @given(runs("mixed"))
 def test_races_are_those_of_the_sets(steps: list[Step]) -> None:
     assert checked(steps, barriers=False) == Oracle(barriers=False).run(steps)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(runs("scalar"))
 def test_scalar_races_are_those_of_the_sets(steps: list[Step]) -> None:
     assert checked(steps, barriers=True) == Oracle(barriers=True).run(steps)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(runs("block"))
 def test_block_races_are_those_of_the_sets(steps: list[Step]) -> None:
     assert checked(steps, barriers=True) == Oracle(barriers=True).run(steps)

@@ -380,6 +380,19 @@ def test_a_run_time_choice_makes_a_tensor_even_as_an_argument() -> None:
     assert seen[1] == 1
 
 
+def test_a_run_time_choice_between_calls_without_value() -> None:
+    seen: list[Any] = []
+    run("def k(n):\n    see(1) if n > 2 else see(2)", scalar(5), see=seen.append)
+    assert seen == [1]
+
+
+def test_a_plain_value_has_the_type_of_a_constexpr() -> None:
+    text = "def k(n, B: tl.constexpr):\n    see(B.type == 3)\n    see(n.type)"
+    seen: list[Any] = []
+    run(text, scalar(5), 3, see=seen.append)
+    assert seen[1] is types.int32
+
+
 def test_isinstance_knows_tuples() -> None:
     from blockstep.language.value import tuple as tl_tuple
 

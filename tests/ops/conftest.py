@@ -13,7 +13,6 @@ from blockstep.language import types as ty
 from blockstep.language.op import Op, machine
 from blockstep.language.value import tensor
 
-
 LANES = 3
 
 

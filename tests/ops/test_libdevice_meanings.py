@@ -23,15 +23,16 @@ def call(name: str, *operands: Any) -> Any:
 
 
 def sample(kind: str, count: int = 64) -> Array:
+    """Values of all magnitudes and the edges of the type."""
     rng = np.random.default_rng(5)
     storage = format_of(kind).storage
     if storage.kind == "f":
         usual = rng.standard_normal(count) * 10.0 ** rng.integers(-3, 4, count)
         edges = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5]
-        return np.concatenate([usual[: count - len(edges)], edges]).astype(storage)
+        return np.asarray(np.append(usual[: count - len(edges)], edges), storage)
     limits = np.iinfo(storage)
     x = rng.integers(limits.min, limits.max, count, dtype=storage, endpoint=True)
-    x = x >> rng.integers(0, limits.bits, count).astype(storage)
+    x = np.asarray(x >> rng.integers(0, limits.bits, count).astype(storage))
     x[:3] = [limits.min, limits.max, 0]
     return x
 
@@ -66,9 +67,6 @@ def test_the_type_rule_demands_an_exact_overload() -> None:
         CALL.rule(ty.float16, function="sin")
     with pytest.raises(TypeError, match="pow takes"):
         CALL.rule(ty.float32, ty.float64, function="pow")
-
-
-# ---------------------------------------------------------------- integers
 
 
 def bits_of(value: int, width: int) -> str:
@@ -134,9 +132,6 @@ def test_words_of_a_double() -> None:
     assert call("uint_as_float", np.uint32(0xBF800000)) == -1.0
 
 
-# ---------------------------------------------------------------- conversions
-
-
 WHOLE: dict[str, Callable[[Fraction], int]] = {
     "rn": round,
     "rz": math.trunc,
@@ -186,9 +181,6 @@ def test_double_to_float_in_a_direction(mode: str) -> None:
                    0.10000000149011612])  # fmt: skip
     want = {"rd": down, "ru": up, "rz": np.where(x > 0, down, up)}[mode]
     assert call(f"double2float_{mode}", x).astype(np.float64).tolist() == want.tolist()
-
-
-# ---------------------------------------------------------------- real functions
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
@@ -259,7 +251,8 @@ def test_special_functions_against_scipy(name: str) -> None:
     x = np.linspace(low, high, 2001)
     with np.errstate(all="ignore"):
         want = getattr(scipy_special, other)(x)
-    np.testing.assert_allclose(call(name, x), want, rtol=2e-13, atol=1e-290)
+    near_zeros = 2e-15 if name == "lgamma" else 1e-290  # lgamma(1) = lgamma(2) = 0
+    np.testing.assert_allclose(call(name, x), want, rtol=2e-13, atol=near_zeros)
     short = x.astype(np.float32)
     with np.errstate(all="ignore"):
         want = getattr(scipy_special, other)(short.astype(np.float64)).astype(np.float32)

@@ -2,7 +2,7 @@
 
 The oracles here build values from codes with integers and fractions, and round by looking a value
 up between neighbours; they share nothing with the functions that they judge. All conversions were
-also compared with an H200, bit for bit, over every 16-bit pattern.
+also compared with an sm_90 GPU, bit for bit, over every 16-bit pattern.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def nearest_codes(name: str, x: NDArray[np.float64], rtz: bool = False) -> NDArr
 
 
 def expected_codes(name: str, x: NDArray[np.float64], rtz: bool = False) -> NDArray[np.int64]:
-    bits, (exponent, fraction, _, end) = 8 * numerics.format_of(name).storage.itemsize, LAYOUT[name]
+    bits, end = 8 * numerics.format_of(name).storage.itemsize, LAYOUT[name][3]
     finite = np.where(np.isfinite(x), x, 0)
     codes = nearest_codes(name, finite, rtz)
     fp8 = bits == 8
@@ -283,9 +283,6 @@ def test_shapes_and_scalars(source: str, target: str) -> None:
     assert scalar.dtype == wanted and np.asarray(scalar).tobytes() == whole[5:6].tobytes()
 
 
-# ---------------------------------------------------------------- one rounding
-
-
 DIGITS = {
     "float16": (11, -24),
     "bfloat16": (8, -133),
@@ -400,9 +397,6 @@ def test_square_roots_round_once(name: str, mode: str) -> None:
         assert inside, (value, mode)
 
 
-# ---------------------------------------------------------------- matrix units
-
-
 def test_tf32_drops_and_rounds_13_bits() -> None:
     x = np.array([0x3F801FFF, 0x3F801000, 0x3F800FFF, 0xBF801000, 0x7F800000], np.uint32)
     x = x.view(np.float32)
@@ -481,7 +475,8 @@ def test_scaled_dot_against_loops(form: str, other: str) -> None:
     rng = np.random.default_rng(9)
     m, n, k = 4, 3, 64
     codes = rng.integers(0, 256, (m, k // 2 if form == "e2m1" else k), dtype=np.uint8)
-    codes[(codes & 0x7F) >= 0x7C] = 1
+    if form != "e2m1":
+        codes &= 0xBF  # magnitudes below 2: their products with the scales fit float16
     scale = rng.integers(125, 130, (m, k // 32), dtype=np.uint8)
     storage = numerics.format_of({"bf16": "bfloat16", "fp16": "float16"}[other]).storage
     b = rng.integers(-2, 3, (k, n)).astype(storage)

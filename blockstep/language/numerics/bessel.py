@@ -122,6 +122,8 @@ def _jn(n: int, x: float) -> float:
         return 0.0
     if n < 2:
         return float((j1 if n else j0)(np.asarray(x)))
+    if n > 2000 and n > 2 * size:  # below (e x / 2n)**n, which underflows
+        return 0.0
     return sign * (_upward(n, size) if n < size else _downward(n, size))
 
 
@@ -157,7 +159,10 @@ def yn(n: NDArray[np.int32], x: Double) -> Double:
     for k in range(1, int(n.max(initial=0))):
         with np.errstate(all="ignore"):
             after = 2 * k / x * here - before
-        after = np.where(np.isneginf(here), here, after)
+        done = (n <= k) | np.isneginf(here) | np.isnan(here) | np.isinf(x)
+        if done.all():
+            break
+        after = np.where(done, here, after)
         before, here = here, after
         result = np.where(n > k, here, result)
     return np.where(n < 0, np.nan, result)

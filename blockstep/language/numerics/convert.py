@@ -62,9 +62,6 @@ def _nonzero(a: Format) -> Step:
     return lambda x: np.asarray(widen(x) != 0)
 
 
-# ---------------------------------------------------------------- float to float
-
-
 def _between_floats(a: Format, b: Format, rtz: bool) -> Step:
     if b.name == "float8e4b15":
         half = _between_floats(a, format_of("float16"), a.name != "float16")
@@ -231,9 +228,6 @@ def half_to_e4b15(x: Array) -> NDArray[np.uint8]:
     return np.asarray((clamped * 2 + 0x80) >> 8 | (bits & 0x8000) >> 8).astype(np.uint8)
 
 
-# ---------------------------------------------------------------- float to integer
-
-
 def to_integer(
     x: Array, b: Format, whole: Callable[[Array], Array] = np.trunc, nan: int = 0
 ) -> Array:
@@ -252,9 +246,6 @@ def to_integer(
     out = np.where(r >= high, held.type(limits.max), np.where(r < low, held.type(limits.min), out))
     nan_bits = np.array(nan and 1 << (bits - 1), f"u{bits // 8}").view(held)
     return np.where(np.isnan(r), nan_bits, out).astype(b.storage)
-
-
-# ---------------------------------------------------------------- from integers
 
 
 def _from_integer(a: Format, b: Format) -> Step:

@@ -119,9 +119,6 @@ def fma(x: Any, y: Any, z: Any, mode: str = "rn") -> Any:
         return _signed_zero(stepped(nearest, error, mode), x, y, z, odd == 0, mode)[()]
 
 
-# ---------------------------------------------------------------- pieces
-
-
 def _arrays(*operands: Any) -> tuple[Array, ...]:
     return tuple(np.broadcast_arrays(*[np.asarray(x) for x in operands]))
 
@@ -192,9 +189,6 @@ def _odd_sum(x: Double, y: Double, narrowed: bool = False) -> Double:
     even = ((bits & 1) == 0) & (error != 0) & np.isfinite(total)
     outward = (error > 0) == (total > 0)
     return np.asarray(bits + np.where(even, np.where(outward, 1, -1), 0)).view(np.float64)
-
-
-# ---------------------------------------------------------------- float64, everywhere
 
 
 def _safe(*operands: Array) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """Error, gamma and normal-distribution functions in float64.
 
 Invariant: relative error of about 1e-15 (inverses and tails: 1e-13 at worst), so that rounding to
-float32 gives the nearest or its neighbour. Arguments are float64 arrays; callers round.
+float32 gives the nearest or its neighbour; lgamma near its zeros has that error absolutely. Arguments are float64 arrays; callers round.
 
 Method: the C library's erf, erfc and lgamma, element by element; a Taylor step from a table for
 float32 erf; inverses by Newton's iteration on whichever of erf or log erfc is well conditioned.

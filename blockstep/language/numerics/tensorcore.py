@@ -146,9 +146,6 @@ _SCHEMES = {
 }
 
 
-# ---------------------------------------------------------------- block-scaled operands
-
-
 def e2m1(packed: Array, axis: int = -1) -> Single:
     """The 4-bit floats in `packed` (uint8), two a byte along `axis`, low four bits first."""
     codes = np.moveaxis(packed, axis, -1).view(np.uint8)
@@ -159,8 +156,10 @@ def e2m1(packed: Array, axis: int = -1) -> Single:
 
 def e8m0(scale: Array) -> Single:
     """Power-of-two scales: code s is 2**(s - 127), 255 is NaN."""
-    values = np.ldexp(np.float32(1), scale.view(np.uint8).astype(np.int32) - 127)
-    return np.where(scale.view(np.uint8) == 255, np.float32(np.nan), values).astype(np.float32)
+    codes = np.asarray(scale).view(np.uint8)
+    lost = codes == 255
+    values = np.ldexp(np.float32(1), np.where(lost, 127, codes).astype(np.int32) - 127)
+    return np.where(lost, np.float32(np.nan), values).astype(np.float32)
 
 
 def scaled_operand(

@@ -3,7 +3,8 @@
 Invariant: `LIBDEVICE[name]` lists every overload that the language accepts (operands must match
 one exactly: there is no promotion) and one meaning for all of them. Functions whose hardware
 version is approximate (`fast_*`, `rsqrt`, the transcendental ones) mean the true value rounded to
-the type; their documented errors belong to the error bound. `erfcx`, Bessel and gamma functions
+the type; their documented errors belong to the error bound. Subnormal float32 values are kept,
+which a compiler may flush to zero. `erfcx`, Bessel and gamma functions
 are computed as `numerics.special` and `numerics.bessel` say.
 
 Signatures are written with a letter for each type, operands before the colon:
