@@ -22,7 +22,7 @@ class Chains:
 
     def __init__(self, clocks: Clocks) -> None:
         self.clocks = clocks
-        self.epochs: list[Epoch | None] = [None]
+        self.epochs = clocks.epochs
         self._parent = array("i", [0])
         self._epoch = array("i", [0])
 

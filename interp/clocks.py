@@ -79,6 +79,7 @@ class Instance:
         "known",
         "pending",
         "program",
+        "raced",
         "scalar",
         "snapshot",
         "synced",
@@ -98,12 +99,13 @@ class Instance:
         self.epochs: dict[object, Epoch] = {}
         self.clean_reads: set[int] = set()  # chains of which every write is ordered before
         self.clean_writes: set[int] = set()  # chains of which everything is
+        self.raced: set[object] = set()  # places of others that a load of this one raced with
         self.weak: tuple[int, str] | None = None  # last atomic that did not order, and why
         self.synced = 0  # number of epochs there were at the last atomic that might have
 
     def end(self) -> None:
         """Forgets what only a running instance needs."""
-        self.epochs, self.known = {}, None
+        self.epochs, self.known, self.raced = {}, None, set()
         self.acquired = self.clean_reads = self.clean_writes = _NOTHING
 
 
@@ -113,9 +115,10 @@ class Clocks:
     def __init__(self, barriers: bool = True) -> None:
         self.barriers = barriers
         self.instances: dict[Program, Instance] = {}
+        self.epochs: list[Epoch | None] = [None]  # by number, in order of time
         # by snapshot; 0 is none
         self._owner: list[int] = [-1]
-        self._clocks: list[tuple[int, int, int]] = [(0, 0, 0)]  # scalar, block covered, block seen
+        self._clocks: list[tuple[int, int, int]] = [(0, 0, 0)]  # scalar, block, epochs
         self._parents: list[tuple[int, ...]] = [()]
         self._closures: OrderedDict[int, npt.NDArray[np.int32]] = OrderedDict()
 
@@ -137,7 +140,7 @@ class Clocks:
             self.barrier(p)
         parents = (p.snapshot, *p.unsent) if p.snapshot else tuple(p.unsent)
         p.unsent.clear()
-        p.snapshot = self._add(p.index, (p.scalar, p.covered, p.block), parents)
+        p.snapshot = self._add(p.index, (p.scalar, p.covered, len(self.epochs)), parents)
         p.scalar += 1
         return p.snapshot
 
@@ -218,7 +221,7 @@ class Clocks:
         """Whether a `debug_barrier` before the release is all that is missing for `ordered`."""
         below = self._below(list(p.acquired), stop_at_closures=False)
         return e.stream == BLOCK and any(
-            self._owner[node] == e.instance.index and self._clocks[node][2] >= e.clock
+            self._owner[node] == e.instance.index and self._clocks[node][2] > e.number
             for node in below
         )
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from blockstep.interp.footprint import Addresses, Flags
+from blockstep.interp.live import live_arrays
 from blockstep.interp.owners import Memory, memory_of
 from blockstep.interp.registry import Record, registry
 from blockstep.interp.transfer import gather, scatter
@@ -162,13 +163,14 @@ class Storage:
 class AddressSpace:
     """The storages of one launch by address; others of the process join when reached."""
 
-    __slots__ = ("_bases", "integers", "storages", "views")
+    __slots__ = ("_bases", "_searched", "integers", "storages", "views")
 
     def __init__(self) -> None:
         self.storages: list[Storage] = []  # by base
         self.views: list[View] = []
         self.integers: dict[str, int] = {}
         self._bases: list[int] = []
+        self._searched = False
 
     def add(self, storage: Storage) -> Storage:
         """Take in a storage; what it overlaps becomes one with it. Gives the one that stays."""
@@ -226,7 +228,7 @@ class AddressSpace:
         known = self._known(address)
         if known is not None:
             return known
-        live = registry.find(address)
+        live = registry.find(address) or self._search(address)
         return None if live is None else self.add(Storage(live[1]))
 
     def locate(

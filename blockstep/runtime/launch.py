@@ -162,10 +162,9 @@ def _run(
     )  # fmt: skip
     if judge is not None:
         machine.checkers = checkers_for(current.report.wants, current.outputs)
-    values = {a.name: value_of(a) for a in bound.arguments}
     started = time.perf_counter()
     try:
-        _execute(machine, body, values, current)
+        _execute(machine, body, bound, current)
     finally:
         bound.finish()
         record.seconds = time.perf_counter() - started
@@ -211,13 +210,14 @@ def _fits(
 
 
 def _execute(
-    machine: StepMachine, body: Callable[..., Any], values: dict[str, Any], current: session.Session
+    machine: StepMachine, body: Callable[..., Any], bound: Bound, current: session.Session
 ) -> None:
     _announce(machine, current)
     token = language_op.machine.set(machine)
     shown = progress.Progress(machine) if current.options.progress else None
-    instance = _instance(machine, body, values, shown, current)
     try:
+        values = {a.name: value_of(a) for a in bound.arguments}
+        instance = _instance(machine, body, values, shown, current)
         with np.errstate(all="ignore"):
             machine.scheduler.run(instance)
     except Deadlock as deadlock:

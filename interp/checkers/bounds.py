@@ -17,10 +17,9 @@ import numpy as np
 
 from blockstep.findings import Access, Argument, Lanes, Misaligned, OutOfBounds, elements_of
 from blockstep.interp.events import Checker, Flags
-from blockstep.interp.memory import Storage, View
+from blockstep.interp.memory import NULL_PAGE, Storage, View
 from blockstep.interp.reach import Addresses, Reach, reach_of
 
-NULL_PAGE = 4096  # addresses below it are a null pointer and an offset
 Where = Literal["end", "start", "gap", "null", "unknown"]
 
 

@@ -23,6 +23,7 @@ from blockstep.findings import (
     Program,
     Site,
 )
+from blockstep.interp.checkers.uninit import set_written
 from blockstep.interp.events import Checker, Flags, Launched
 from blockstep.interp.memory import Storage, View
 from blockstep.interp.reach import reach_of
@@ -115,10 +116,12 @@ class Grid(Checker):
         if not reach_of(access).count:
             return
         self._touched.add(access.program)
-        view = access.view
-        if access.kind != "read" and view is not None and id(view) not in self._stores:
-            if access.storage is not None and access.storage.written is not None:
-                self._stores[id(view)] = (access.storage, view, access.site)
+        storage, view = access.storage, access.view
+        if access.kind == "read" or storage is None or storage.written is None:
+            return
+        set_written(storage, reach_of(access))  # the uninit checker may be off
+        if view is not None and id(view) not in self._stores:
+            self._stores[id(view)] = (storage, view, access.site)
 
     def instance_end(self, program: Program) -> None:
         """Idle or not."""

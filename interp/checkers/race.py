@@ -275,8 +275,17 @@ class Race(Checker):
     def conflict(
         self, access: Access, reach: Reach, shadow: Shadow, cells: Flags, first: Epoch
     ) -> None:
-        """A race of `first` with `access`, at the cells under it that are flagged."""
-        key = (first.site.key, access.site.key, first.op, access.op)
+        """A race of `first` with `access`, at the cells under it that are flagged.
+
+        Told once for two places in the source, whichever comes first; and a store after a load that
+        raced with the same place (load, add, store) is no news.
+        """
+        key = frozenset(((first.site.key, first.op), (access.site.key, access.op)))
+        raced = self._instance(access.program).raced
+        if access.kind == "read":
+            raced.add(first.site.key)
+        elif access.kind == "write" and first.site.key in raced:
+            return
         if self._told.get(key) is False:
             return
         lanes = shadow.lanes(cells, reach.size)

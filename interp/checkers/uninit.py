@@ -39,7 +39,7 @@ class Uninit(Checker):
             if missing is not None:
                 self._tell(access, storage, reach, missing)
         if access.kind != "read" and access.op != "atomic_load":
-            _set_written(storage, reach)
+            set_written(storage, reach)
 
     def _tell(self, access: Access, storage: Storage, reach: Reach, missing: Flags) -> None:
         written, view = storage.written, access.view
@@ -82,9 +82,11 @@ def unwritten_lanes(storage: Storage, reach: Reach) -> Flags | None:
     return missing if missing.any() else None
 
 
-def _set_written(storage: Storage, reach: Reach) -> None:
+def set_written(storage: Storage, reach: Reach) -> None:
+    """The bytes under the active lanes are written from now on."""
     written = storage.written
-    assert written is not None
+    if written is None:
+        return
     if reach.packed:
         written[reach.low - storage.base : reach.high - storage.base] = True
         return

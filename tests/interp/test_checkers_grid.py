@@ -7,7 +7,6 @@ import numpy as np
 from blockstep.findings import Argument, IdleInstances, NeverWritten, Severity, Span
 from blockstep.interp.checkers.grid import Grid, Outputs
 from blockstep.interp.checkers.order import compare
-from blockstep.interp.checkers.uninit import Uninit
 from blockstep.interp.registry import registry
 from blockstep.interp.unwritten import fill
 from tests.interp.checking import Bench
@@ -24,24 +23,8 @@ def fresh(count: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     return made
 
 
-class Both(Grid):
-    """The grid checker needs the uninit checker, which marks what is written."""
-
-    def __init__(self, outputs: Outputs | None = None) -> None:
-        super().__init__(outputs)
-        self.uninit = Uninit()
-
-    def launch(self, launch):  # type: ignore[no-untyped-def]
-        super().launch(launch)
-        self.uninit.launch(launch)
-
-    def access(self, access):  # type: ignore[no-untyped-def]
-        super().access(access)
-        self.uninit.access(access)
-
-
 def test_an_output_with_a_hole() -> None:
-    b = Bench(Both(), out=fresh(17))
+    b = Bench(Grid(), out=fresh(17))
     b.instances(2, lambda p: b.store("out", BLOCK, 1, p, mask=BLOCK < 17))
     b.checker.launch_end()
     event = b.only()
@@ -51,7 +34,7 @@ def test_an_output_with_a_hole() -> None:
 
 
 def test_a_full_output_and_one_that_no_launch_wrote() -> None:
-    b = Bench(Both(), out=fresh(16), scratch=fresh(8))
+    b = Bench(Grid(), out=fresh(16), scratch=fresh(8))
     b.instances(1, lambda p: b.store("out", BLOCK, 1, p))
     b.checker.launch_end()
     assert not b.events
@@ -59,7 +42,7 @@ def test_a_full_output_and_one_that_no_launch_wrote() -> None:
 
 def test_only_the_view_counts() -> None:
     whole = fresh(32)
-    b = Bench(Both(), out=whole[::2])
+    b = Bench(Grid(), out=whole[::2])
     b.instances(1, lambda p: b.store("out", 2 * BLOCK[:15], 1, p))
     b.checker.launch_end()
     assert b.only().elements == ((15,),)
@@ -67,7 +50,7 @@ def test_only_the_view_counts() -> None:
 
 def test_a_later_launch_or_the_host_may_write_the_rest() -> None:
     out, other, outputs = fresh(32), fresh(32), Outputs()
-    b = Bench(Both(outputs), out=out, other=other)
+    b = Bench(Grid(outputs), out=out, other=other)
     for half in range(2):
         b.begin()
         b.instances(1, lambda p, at=16 * half: b.store("out", BLOCK + at, 1, p))  # type: ignore[misc]
@@ -82,7 +65,7 @@ def test_a_later_launch_or_the_host_may_write_the_rest() -> None:
 
 def test_holes_are_told_at_the_end_of_the_session() -> None:
     outputs = Outputs()
-    b = Bench(Both(outputs), out=fresh(20))
+    b = Bench(Grid(outputs), out=fresh(20))
     b.instances(1, lambda p: b.store("out", BLOCK, 1, p))
     b.checker.launch_end()
     assert not b.events

@@ -236,3 +236,34 @@ def test_many_instances_and_a_lock_stay_cheap() -> None:
         b.atomic("atomic_xchg", "lock", 0, p, line=3)
         b.checker.instance_end((p, 0, 0))
     assert not b.events
+
+
+def test_a_relaxed_unlock_after_a_barrier_is_not_told_as_a_lack_of_one() -> None:
+    b = bench()
+    locked(b, BLOCK, "relaxed", barrier=True)
+    assert b.events and {e.why for e in b.events} == {"relaxed"}  # type: ignore[attr-defined]
+
+
+def test_polling_a_flag_without_acquire_is_told_as_relaxed() -> None:
+    b = bench()
+    b.store("x", 0, 1, 0)
+    b.atomic("atomic_xchg", "lock", 0, 0, sem="release")
+    b.load("lock", 0, 1, sem="volatile")
+    b.load("x", 0, 1)
+    assert b.only().why == "relaxed"
+
+
+def test_load_add_store_is_one_finding() -> None:
+    b = bench()
+    for p in range(3):
+        b.load("x", BLOCK, p)
+        b.store("x", BLOCK, p, p)
+    assert b.only().race_class == "read after write"
+
+
+def test_two_places_that_race_both_ways_are_one_finding() -> None:
+    b = bench()
+    for p in range(2):
+        b.load("x", 16 * (1 - p) + BLOCK, p)
+        b.store("x", 16 * p + BLOCK, p, p)
+    assert b.only().race_class == "read after write"

@@ -475,7 +475,8 @@ def test_the_line_events_are_those_of_plain_python() -> None:
 def test_a_test_over_two_lines_is_visited_in_order() -> None:
     fn = defined("def k(n):\n    if (n > 1\n            and n > 2):\n        n = 3\n")
     lines = [event[2] for event in events(transform(fn), fn.__code__, scalar(5))]
-    assert lines == [1, 2, 3, 2, 4, 4]  # back to the `if` that decides, then its body and return
+    back = [2] if sys.version_info < (3, 12) else []  # to the `if` that decides
+    assert lines[: 4 + len(back)] == [1, 2, 3, *back, 4]
 
 
 def test_names_places_and_closure_are_the_originals() -> None:
@@ -604,7 +605,8 @@ def test_user_site_is_the_users_expression() -> None:
 
 def test_pdb_steps_from_line_to_line(monkeypatch: pytest.MonkeyPatch) -> None:
     fn = defined("def k(n):\n    breakpoint()\n    x = n + 1\n    if x > 2:\n        x = 2\n")
-    typed, shown = StringIO("n\nn\np x\nn\np x.handle\nc\n"), StringIO()
+    first = "n\n" if sys.version_info >= (3, 13) else ""  # stops at `breakpoint()` itself
+    typed, shown = StringIO(f"{first}n\nn\np x\nn\np x.handle\nc\n"), StringIO()
     monkeypatch.setattr(
         sys,
         "breakpointhook",

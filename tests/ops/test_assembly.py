@@ -12,8 +12,8 @@ import blockstep as triton
 import blockstep.language as tl
 from blockstep.errors import UnsupportedError
 from blockstep.language import types as ty
-from blockstep.language.assembly import parse
 from blockstep.language.asm import inline_asm_elementwise
+from blockstep.language.assembly import parse
 from blockstep.language.value import tensor
 
 Block = Callable[..., tensor]

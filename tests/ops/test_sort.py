@@ -59,7 +59,7 @@ def test_fewer_than_all_have_the_type_of_max(block: Block, kind: ty.dtype, resul
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_a_bitonic_row_is_merged(block: Block, descending: bool) -> None:
-    row = np.sort(numbers(32)).astype(np.int32)
+    row = np.sort(numbers((32,))).astype(np.int32)
     bitonic = np.concatenate([row[::2], row[1::2][::-1]])
     expected = row[::-1] if descending else row
     found = order.bitonic_merge(block(np.stack([bitonic] * 2)), descending=descending)

@@ -13,6 +13,7 @@ from blockstep.errors import UnsupportedError
 from blockstep.language.assembly import instructions as table
 from blockstep.language.assembly.parser import Instruction, Operand, parse
 from blockstep.language.assembly.words import TYPES, immediate, is_type, pair_of, value, word
+from blockstep.language.numerics import integers
 
 _ORDER_ONLY = ("fence", "membar", "griddepcontrol", "bar", "barrier", "nanosleep", "prefetch")
 
@@ -177,7 +178,7 @@ def _truth_table(step: _Step) -> None:
 
 def _permute(step: _Step) -> None:
     a, b, choice = (step.read(i, "s32") for i in (1, 2, 3))
-    step.write(word(table.integers.byte_perm(a, b, choice), "s32"))
+    step.write(word(integers.byte_perm(a, b, choice), "s32"))
 
 
 def _compare(step: _Step) -> None:

@@ -64,8 +64,8 @@ def word(x: Any, kind: str) -> Any:
     """Numbers as register words, zero above the type's bits."""
     half = pair_of(kind)
     if half is not None:
-        bits = np.uint64(TYPES[half][1])
-        return word(x[..., 0], half) | word(x[..., 1], half) << bits
+        width = np.uint64(TYPES[half][1])
+        return word(x[..., 0], half) | word(x[..., 1], half) << width
     dtype, bits = TYPES[kind]
     x = np.ascontiguousarray(np.asarray(x).astype(dtype, copy=False)).reshape(np.shape(x))
     return x.astype(np.uint64) if bits == 1 else x.view(f"u{bits // 8}").astype(np.uint64)

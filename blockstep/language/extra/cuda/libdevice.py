@@ -1,6 +1,7 @@
 """`tl.extra.cuda.libdevice`: the device library under its CUDA name."""
 
 from blockstep.language import libdevice as _library
-from blockstep.language.libdevice import *
+
+globals().update({name: getattr(_library, name) for name in _library.__all__})
 
 __all__ = _library.__all__

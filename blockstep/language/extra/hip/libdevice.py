@@ -1,6 +1,7 @@
 """`tl.extra.hip.libdevice`: the device library under its HIP name."""
 
 from blockstep.language import libdevice as _library
-from blockstep.language.libdevice import *
+
+globals().update({name: getattr(_library, name) for name in _library.__all__})
 
 __all__ = _library.__all__

@@ -1,0 +1,16 @@
+"""A float past the range of int32 is converted: a GPU saturates, and the value is lost."""
+
+import numpy as np
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def convert(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    tl.store(out_ptr + offs, x.to(tl.int32))  #~ WARN: int32
+
+
+convert[(1,)](np.array([1e9, 2e9, 3e9, 4e9], np.float32), np.zeros(4, np.int32), BLOCK=4)

@@ -1,0 +1,18 @@
+"""The number of iterations wraps."""
+
+import numpy as np
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def count(out_ptr, rows, cols):
+    n = 0
+    for _ in range(rows * cols, 0):  #~ ERROR: a wrapped integer bounds this loop
+        n += 1
+        if n == 3:
+            tl.store(out_ptr, n)
+
+
+count[(1,)](np.zeros(1, np.int32), 46341, 46341)
