@@ -27,6 +27,7 @@ from blockstep.interp.view import Launch, View, contiguous_strides, looks_like_s
 
 Reach = Callable[[int, int, Any], Bytes]
 TOP = 1 << 63  # no address reaches it
+NULL_PAGE = 4096  # addresses below it are a null pointer and an offset
 
 
 class _Stretch:
@@ -230,6 +231,15 @@ class AddressSpace:
             return known
         live = registry.find(address) or self._search(address)
         return None if live is None else self.add(Storage(live[1]))
+
+    def _search(self, address: int) -> Any:
+        """Once a launch every array of the process is announced; then the registry is asked again."""
+        if self._searched or address < NULL_PAGE:
+            return None
+        self._searched = True
+        for array in live_arrays():
+            registry.register(array)
+        return registry.find(address)
 
     def locate(
         self, addresses: Addresses, mask: Flags | None = None

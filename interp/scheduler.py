@@ -88,6 +88,7 @@ class Scheduler:
         limit: int | None = None,
     ) -> None:
         self.grid = grid
+        self.seed = seed
         self.program: Program = (0, 0, 0)
         self.version = 0
         self.precise = False

@@ -35,6 +35,7 @@ from blockstep.errors import (
     PTXASError,
 )
 from blockstep.language.interface import KernelInterface
+from blockstep.runtime import session
 from blockstep.runtime.config import Config, Hook, Pruning
 from blockstep.runtime.snapshot import Snapshot, arrays
 
@@ -186,23 +187,21 @@ class Autotuner(KernelInterface[Any]):
     ) -> tuple[Config, Any]:
         """Launch with the first configuration that is not excluded; that launch is the one that counts."""
         configs = self.prune_configs(kwargs)
-        failure: Exception | None = None
         before = Snapshot([*args, *kwargs.values()]) if len(configs) > 1 else Snapshot([])
         self.configs_timings = {}
         for config in configs:
             try:
-                result, elapsed = self._launch(nargs, args, kwargs, config)
+                with session.excusing(*EXCLUDED):
+                    result, elapsed = self._launch(nargs, args, kwargs, config)
             except EXCLUDED as error:
                 self._report_excluded(config, error)
-                failure = error
                 before.restore()
                 continue
             self.configs_timings[config] = [elapsed] * 3
             if rule() == "rerun":
                 self._rerun(nargs, args, kwargs, config)
             return config, result
-        assert failure is not None
-        raise failure
+        return configs[-1], self._launch(nargs, args, kwargs, configs[-1])[0]  # raises, to be heard
 
     def _launch(
         self, nargs: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], config: Config
@@ -252,9 +251,11 @@ class Autotuner(KernelInterface[Any]):
         call = self._trial(args, config, meta)
         try:
             if self.measured:
-                return self.do_bench(call, quantiles=(0.5, 0.2, 0.8))
+                with session.excusing(*EXCLUDED):
+                    return self.do_bench(call, quantiles=(0.5, 0.2, 0.8))
             began = time.perf_counter()
-            call()
+            with session.excusing(*EXCLUDED):
+                call()
             self._settled = self.nargs
             return [(time.perf_counter() - began) * 1e3] * 3
         except EXCLUDED as error:

@@ -30,7 +30,7 @@ from blockstep.language.descriptor import host_descriptor
 from blockstep.language.function import JITFunction, register_launcher
 from blockstep.language.value import tensor
 from blockstep.language.value import tuple as tl_tuple
-from blockstep.runtime import children, progress, session
+from blockstep.runtime import children, orders, progress, session
 from blockstep.runtime.arguments import Argument, Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
@@ -155,22 +155,48 @@ def _run(
     breakpoints.register(body.__code__)
     if judge is not None and not _fits(grid, device, judge, name, host, record.number):
         return
-    scheduler = Scheduler(grid, seed=chosen.seed, only=chosen.programs)
-    machine = StepMachine(
-        name, grid, bound.space, scheduler, device, options["num_warps"],
-        (), judge, host, record.number, _watched(current) if judged else frozenset(),
-    )  # fmt: skip
-    if judge is not None:
-        machine.checkers = checkers_for(current.report.wants, current.outputs)
+    plan = _Plan(function.__name__, body, bound, grid, options, host, current, judge, record.number)
     started = time.perf_counter()
     try:
-        _execute(machine, body, bound, current)
+        if judge is not None and chosen.seeds > 1 and current.report.wants("order"):
+            record.programs = orders.try_orders(plan, chosen.seed, chosen.seeds)
+        else:
+            record.programs = plan.run(chosen.seed)
     finally:
         bound.finish()
         record.seconds = time.perf_counter() - started
-        record.programs = scheduler.finished
         if current.file is not None:
             children.save(current)
+
+
+@dataclass(slots=True, eq=False)
+class _Plan:
+    """A launch that was accepted and can be run, under any seed."""
+
+    kernel: str
+    body: Callable[..., Any]
+    bound: Bound
+    grid: Program
+    options: dict[str, Any]
+    host: Span | None
+    current: session.Session
+    judge: _Judge | None
+    number: int
+
+    def run(self, seed: int) -> int:
+        """Runs every program instance; how many finished."""
+        chosen = self.current.options
+        scheduler = Scheduler(self.grid, seed=seed, only=chosen.programs)
+        wants = self.current.report.wants
+        machine = StepMachine(
+            self.kernel, self.grid, self.bound.space, scheduler, target.current(),
+            self.options["num_warps"], (), self.judge, self.host, self.number,
+            _watched(self.current) if self.judge is not None else frozenset(),
+        )  # fmt: skip
+        if self.judge is not None:
+            machine.checkers = checkers_for(wants, self.current.outputs)
+        _execute(machine, self.body, self.bound, self.current)
+        return scheduler.finished
 
 
 def _watched(current: session.Session) -> frozenset[str]:
@@ -231,17 +257,14 @@ def _execute(
             shown.close()
     for checker in machine.checkers:
         checker.launch_end()
-        if type(checker).session_end is not Checker.session_end:
-            current.checkers.append(checker)
 
 
 def _announce(machine: StepMachine, current: session.Session) -> None:
     if machine.judge is None:
         return
-    chosen = current.options
     launched = Launched(
         machine.judge, machine.kernel, machine.grid, machine.space, machine.host, machine.launch,
-        chosen.seed, chosen.programs is None,
+        machine.scheduler.seed, current.options.programs is None,
     )  # fmt: skip
     for checker in machine.checkers:
         checker.launch(launched)
@@ -274,10 +297,12 @@ def _instance(
 
 
 def _explain(machine: StepMachine, error: BaseException, current: session.Session) -> None:
-    if isinstance(error, TritonError) and machine.judge is not None:
+    excused = session.excused.get()
+    if isinstance(error, TritonError) and machine.judge is not None and not isinstance(error, excused):
         site = frames.blamed(error)
         if site is not None and getattr(error, "span", None) is None:
-            event = CompileFault(**machine.context(site), message=str(error))
+            message = getattr(error, "error_message", None) or str(error)
+            event = CompileFault(**machine.context(site), message=message)
             diagnostics.record(current.report, event)
     breakpoints.leave_kernel(error, machine.kernel, machine.scheduler.program, machine.grid)
 

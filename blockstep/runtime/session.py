@@ -16,6 +16,7 @@ from typing import Any
 from blockstep import allow as allow_lists
 from blockstep.findings import Filters, Report, Severity
 from blockstep.interp.checkers.grid import Outputs
+from blockstep.interp.checkers.grid import Outputs
 from blockstep.options import MACHINES, Options, Program, machine_from_environment
 
 
@@ -25,7 +26,7 @@ class Session:
 
     options: Options
     report: Report
-    checkers: list[Any] = field(default_factory=list)  # that have something to say at the end
+    outputs: Outputs = field(default_factory=Outputs)  # unfinished ones, judged at the end
     outputs: Outputs = field(default_factory=Outputs)  # that launches left unfinished
     file: Path | None = None  # where a child process leaves its report
     on_instance: Callable[[str, Any, Program], None] | None = None  # a debugger's: kernel, code, id
@@ -33,6 +34,9 @@ class Session:
 
 _local: ContextVar[Session | None] = ContextVar("blockstep_session", default=None)
 _process: Session | None = None
+
+excused: ContextVar[tuple[type[BaseException], ...]] = ContextVar("blockstep_excused", default=())
+"""Errors that a caller of the launch expects and deals with: no findings."""
 
 
 def make(options: Options, allow: Any = None) -> Session:
@@ -82,9 +86,17 @@ def machine(name: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def excusing(*errors: type[BaseException]) -> Iterator[None]:
+    """Launches inside may end in one of these errors, and are not blamed for it."""
+    token = excused.set(errors)
+    try:
+        yield
+    finally:
+        excused.reset(token)
+
+
 def finish(session: Session) -> None:
     """Judges what can only be judged when nothing more will be launched."""
-    for checker in session.checkers:
-        checker.session_end()
-    session.checkers.clear()
+    session.outputs.judge()
     session.outputs.judge()
