@@ -129,6 +129,11 @@ class UnsupportedLanguageConstruct(CompilationError):
     """Python that the kernel language does not have."""
 
 
+class LanguageError(CompilationError, InterpreterError):
+    """A language error that came out while the kernel ran: compiling and interpreting code may both
+    expect it."""
+
+
 class OutOfBoundsError(TritonError, IndexError):
     """An unjudged run touched memory that belongs to no argument: on a device, an illegal address.
     """

@@ -20,9 +20,7 @@ from blockstep.interp.owners import torch_module
 def live_arrays() -> Iterator[Any]:
     """Every NumPy array and torch tensor that can be reached, some of them more than once."""
     tracked = gc.get_objects()
-    for thing in gc.get_referents(*tracked):
-        if _is_array(thing):
-            yield thing
+    yield from _arrays_in(gc.get_referents(*tracked))
     torch = torch_module()
     if torch is not None:
         for thing in tracked:
@@ -30,10 +28,18 @@ def live_arrays() -> Iterator[Any]:
                 yield thing
     for frame in sys._current_frames().values():
         while frame is not None:
-            for value in frame.f_locals.values():
-                if _is_array(value):
-                    yield value
+            yield from _arrays_in(list(frame.f_locals.values()))
             frame = frame.f_back  # type: ignore[assignment]
+
+
+def _arrays_in(things: list[Any]) -> Iterator[Any]:
+    """The arrays among `things`, and in tuples and dicts that the collector does not track (it
+    drops those that hold nothing but untracked objects, such as arrays)."""
+    for thing in things:
+        if _is_array(thing):
+            yield thing
+        elif type(thing) in (tuple, dict) and not gc.is_tracked(thing):
+            yield from _arrays_in(gc.get_referents(thing))
 
 
 def _is_array(thing: Any) -> bool:

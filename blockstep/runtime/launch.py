@@ -26,6 +26,7 @@ from blockstep.interp.scheduler import Deadlock, Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language import frames
 from blockstep.language import op as language_op
+from blockstep.language.complaint import as_language_error
 from blockstep.language.descriptor import host_descriptor
 from blockstep.language.function import JITFunction, register_launcher
 from blockstep.language.value import tensor
@@ -249,8 +250,11 @@ def _execute(
     except Deadlock as deadlock:
         _report_deadlock(machine, deadlock)
     except BaseException as error:
-        _explain(machine, error, current)
-        raise
+        shown_error = as_language_error(error)
+        _explain(machine, shown_error, current)
+        if shown_error is error:
+            raise
+        raise shown_error from error
     finally:
         language_op.machine.reset(token)
         if shown is not None:
@@ -300,10 +304,11 @@ def _explain(machine: StepMachine, error: BaseException, current: session.Sessio
     excused = session.excused.get()
     if isinstance(error, TritonError) and machine.judge is not None and not isinstance(error, excused):
         site = frames.blamed(error)
-        if site is not None and getattr(error, "span", None) is None:
+        if site is not None:
             message = getattr(error, "error_message", None) or str(error)
-            event = CompileFault(**machine.context(site), message=message)
-            diagnostics.record(current.report, event)
+            where = machine.context(site)
+            where["span"] = getattr(error, "span", None) or where["span"]
+            diagnostics.record(current.report, CompileFault(**where, message=message))
     breakpoints.leave_kernel(error, machine.kernel, machine.scheduler.program, machine.grid)
 
 

@@ -99,4 +99,3 @@ def excusing(*errors: type[BaseException]) -> Iterator[None]:
 def finish(session: Session) -> None:
     """Judges what can only be judged when nothing more will be launched."""
     session.outputs.judge()
-    session.outputs.judge()
