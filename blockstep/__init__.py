@@ -14,7 +14,7 @@ from blockstep.language.function import JITFunction, constexpr_function, jit
 from blockstep.language.host import next_power_of_2
 from blockstep.language.interface import KernelInterface
 from blockstep.language.standard import cdiv
-from blockstep.runtime import launch as _launch
+from blockstep.runtime import launch as _launch  # noqa: F401 (registers itself: kernels run)
 from blockstep.runtime.autotune import Config, autotune, heuristics
 from blockstep.runtime.checking import check
 from blockstep.runtime.compat.allocation import set_allocator

@@ -219,8 +219,8 @@ def _short(dtype: Any) -> str | None:
 
 
 _KNOWN_NAMES = frozenset(
-    [*integral_dtypes, "int1", "void", "fp16", "bf16", "fp32", "fp64", "fp8e4nv", "fp8e5", "fp8e4b8",
-     "fp8e4b15", "fp8e5b16"]
+    [*integral_dtypes, "int1", "void", "fp16", "bf16", "fp32", "fp64", "fp8e4nv", "fp8e5",
+     "fp8e4b8", "fp8e4b15", "fp8e5b16"]
 )  # fmt: skip
 
 
@@ -271,8 +271,7 @@ def unwrap_tensor(t: Any) -> Any:
 def _fresh_knobs_impl(
     skipped_attr: set[str] | None = None,
 ) -> tuple[Callable[[], Any], Callable[[], None]]:
-    """Two functions: one gives knobs without assignments or environment, the other puts both back.
-    """
+    """Two functions: one gives knobs without assignments, the other puts everything back."""
     names = [n for n, v in vars(knobs).items() if isinstance(v, knobs.base_knobs)]
     groups = {n: getattr(knobs, n) for n in names if n not in (skipped_attr or set())}
     keys = {knob.key for group in groups.values() for knob in group.knob_descriptors.values()}

@@ -6,6 +6,7 @@ Exit status: 0 clean, 1 an error was found, 2 the script failed or the command l
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +14,14 @@ from typing import Any
 import blockstep
 from blockstep import allow as allow_lists
 from blockstep import diagnostics, export, target
-from blockstep.findings import Severity, unknown_names
-from blockstep.options import MACHINES, Options, machine_from_environment, parse_program
-from blockstep.options import parse_programs
+from blockstep.findings import CHECKERS, KINDS, Severity, unknown_names
+from blockstep.options import (
+    MACHINES,
+    Options,
+    machine_from_environment,
+    parse_program,
+    parse_programs,
+)
 from blockstep.runtime import children, factories, redirect, script, session
 
 
@@ -31,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.arguments = rest
     try:
         return int(options.command(options))
+    except BrokenPipeError:  # the reader of our output (head, less) has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
     except (ValueError, OSError) as error:
         print(f"blockstep: {error}", file=sys.stderr)
         return 2
@@ -43,7 +52,19 @@ _WITH_VALUE = frozenset(
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Our own words, up to and with the script (or `-m module`); the rest are the script's."""
+    """Our own words, up to and with the script (or `-m module`); the rest are the script's.
+
+    `debug script.py --kernel K --program X,Y,Z` also takes where to stop from after the script."""
+    own, rest = _split_at_script(words)
+    if words[0] == "debug":
+        while rest and rest[0].partition("=")[0] in ("--kernel", "--program"):
+            taken = 1 if "=" in rest[0] else 2
+            own, rest = own + rest[:taken], rest[taken:]
+        rest = rest[1:] if rest[:1] == ["--"] else rest
+    return own, rest
+
+
+def _split_at_script(words: list[str]) -> tuple[list[str], list[str]]:
     index = 1
     while index < len(words):
         word = words[index]
@@ -113,15 +134,18 @@ def _names(text: str | None) -> frozenset[str] | None:
     names = frozenset(part.strip() for part in text.split(",") if part.strip())
     unknown = unknown_names(names)
     if unknown:
-        raise ValueError(f"no checker or kind is called {', '.join(unknown)}")
+        known = ", ".join((*CHECKERS, *(k for k in KINDS if k not in CHECKERS)))
+        raise ValueError(f"no checker or kind is called {', '.join(unknown)}; there are {known}")
     return names
 
 
 def _launches(text: str | None) -> tuple[int, int | None] | None:
     if text is None:
         return None
-    first, _, last = text.partition(":")
-    return int(first), int(last) if last else (None if ":" in text else int(first))
+    first, colon, last = text.partition(":")
+    if not first.isdigit() or not (last.isdigit() or not last) or int(first) < 1:
+        raise ValueError(f"--launch is N, N: or N:M, counted from 1, not {text!r}")
+    return int(first), int(last) if last else (None if colon else int(first))
 
 
 def _options(told: Any) -> Options:
@@ -148,8 +172,12 @@ def _open(told: Any) -> session.Session:
     """The process's session and the redirect, as the options say."""
     if (told.script is None) == (told.module is None):
         raise ValueError("name a script, or a module with -m")
+    if told.script is not None and not os.path.exists(told.script):
+        raise ValueError(f"no script {told.script!r} here")
     if told.target:
         target.select(told.target)
+        os.environ[target.ENVIRONMENT] = told.target  # for threads and child processes
+    target.current()  # a wrong BLOCKSTEP_TARGET is said now, not at the first launch
     allow = allow_lists.read(told.allow) if getattr(told, "allow", None) else None
     opened = session.make(_options(told), allow)
     session.set_process(opened)
@@ -174,6 +202,8 @@ def _check(told: Any) -> int:
     session.finish(opened)
     started.collect(opened)
     _tell(opened, told)
+    if status != 0:
+        print(f"the script failed: exit status {status}", file=sys.stderr)
     return opened.report.exit_code(status != 0)
 
 
@@ -201,8 +231,12 @@ def _debug(told: Any) -> int:
 
     opened = _open(told)
     program = parse_program(told.program) if told.program else None
-    opened.on_instance = Stop(told.kernel, program)
-    return _execute(told)
+    stop = opened.on_instance = Stop(told.kernel, program)
+    status = _execute(told)
+    if not stop.done:
+        print(f"blockstep: {stop.missed(opened.report.launches)}", file=sys.stderr)
+        return status or 2
+    return status
 
 
 def _explain(told: Any) -> int:

@@ -86,7 +86,7 @@ class CompilationError(TritonError):
         error_message: str | None = None,
         span: Span | None = None,
     ) -> None:
-        super().__init__(src, node, error_message)
+        TritonError.__init__(self, src, node, error_message)
         self.src = src
         self.node = node
         self.error_message = error_message
@@ -135,8 +135,7 @@ class LanguageError(CompilationError, InterpreterError):
 
 
 class OutOfBoundsError(TritonError, IndexError):
-    """An unjudged run touched memory that belongs to no argument: on a device, an illegal address.
-    """
+    """An unjudged run touched memory that belongs to no argument: on a device, an illegal address."""
 
 
 class ReadOnlyError(TritonError, ValueError):

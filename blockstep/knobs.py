@@ -233,8 +233,7 @@ class base_knobs:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Assignments made inside the `with`, and what they wrote to the environment, are undone.
-        """
+        """Assignments inside the `with`, and what they wrote to the environment, are undone."""
         keys = [knob.key for knob in self.knob_descriptors.values()]
         environment = {key: os.environ.get(key) for key in keys}
         assigned = dict(self.__dict__)

@@ -62,8 +62,8 @@ def machine_from_environment() -> str:
 
 def parse_program(text: str) -> Program:
     """`X,Y,Z` (Y and Z may be left out) as a program instance. Raises ValueError otherwise."""
-    parts = text.replace("(", "").replace(")", "").split(",")
-    if not 1 <= len(parts) <= 3:
+    parts = [part.strip() for part in text.strip(" ()").split(",")]
+    if not 1 <= len(parts) <= 3 or not all(part.isdigit() for part in parts):
         raise ValueError(f"a program instance is X,Y,Z, not {text!r}")
     numbers = [int(p) for p in parts] + [0, 0]
     return (numbers[0], numbers[1], numbers[2])

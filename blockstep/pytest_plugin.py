@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from blockstep import diagnostics
-from blockstep.findings import Finding
 from blockstep.runtime import redirect
 from blockstep.runtime.checking import check
 
@@ -31,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
         redirect.install()
 
 
-_doubts = pytest.StashKey[list[Finding]]()
+_DOUBTS = "blockstep doubts"  # a property of a test's report: it travels from xdist's workers
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,10 +40,17 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         return (yield)
     only = item.config.getoption("--blockstep-only")
     skip = item.config.getoption("--blockstep-skip")
-    with check(only=only.split(",") if only else None, skip=skip.split(",") if skip else ()) as report:
-        yield
-    doubts = item.config.stash.setdefault(_doubts, [])
-    doubts.extend(report.warnings)
+    with check(
+        only=only.split(",") if only else None, skip=skip.split(",") if skip else ()
+    ) as report:
+        try:
+            yield
+        finally:
+            if report.findings:
+                text = diagnostics.render_all(report.findings)
+                item.add_report_section("call", "blockstep", text)  # shown if the test fails
+    if report.warnings:
+        item.user_properties.append((_DOUBTS, diagnostics.render_all(report.warnings)))
     if report.errors:
         pytest.fail(diagnostics.render_all(report.findings), pytrace=False)
     return None
@@ -52,7 +58,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Shows the doubts that did not fail a test."""
-    doubts = config.stash.get(_doubts, [])
+    reports = terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", [])
+    properties = [p for report in reports if report.when == "call" for p in report.user_properties]
+    doubts = dict.fromkeys(text for name, text in properties if name == _DOUBTS)
     if doubts:
         terminalreporter.section("blockstep: doubts")
-        terminalreporter.write_line(diagnostics.render_all(doubts))
+        terminalreporter.write_line("\n\n".join(doubts))

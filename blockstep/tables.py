@@ -19,8 +19,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Benchmark:
-    """What to vary: `x_names` over `x_vals` along one axis, `line_arg` over `line_vals` as lines.
-    """
+    """What to vary: `x_names` over `x_vals` along an axis, `line_arg` over `line_vals` as lines."""
 
     x_names: Sequence[str]
     x_vals: Sequence[Any]

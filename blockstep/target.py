@@ -90,14 +90,15 @@ class Target:
         for size in grid:
             product *= size
         if self.grid_product_limit is not None and product > self.grid_product_limit:
-            return f"the grid has {product} program instances; {self.title} allows {self.grid_product_limit}"
+            limit = self.grid_product_limit
+            return f"the grid has {product} program instances; {self.title} allows {limit}"
         return None
 
 
 H100 = Target(
     name="h100", title="NVIDIA H100", backend="cuda", arch=90, capability=(9, 0),
-    multiprocessors=132, shared_per_block=227 * KIB, shared_per_multiprocessor=228 * KIB, memory=80
-    * GIB, clock=1_980_000, memory_clock=2_619_000, memory_bus=5120, l2=50 * KIB * KIB,
+    multiprocessors=132, shared_per_block=227 * KIB, shared_per_multiprocessor=228 * KIB,
+    memory=80 * GIB, clock=1_980_000, memory_clock=2_619_000, memory_bus=5120, l2=50 * KIB * KIB,
     cluster_size=16,
 )  # fmt: skip
 H200 = replace(
@@ -106,8 +107,8 @@ H200 = replace(
 )  # fmt: skip
 A100 = Target(
     name="a100", title="NVIDIA A100", backend="cuda", arch=80, capability=(8, 0),
-    multiprocessors=108, shared_per_block=163 * KIB, shared_per_multiprocessor=164 * KIB, memory=80
-    * GIB, clock=1_410_000, memory_clock=1_512_000, memory_bus=5120, l2=40 * KIB * KIB,
+    multiprocessors=108, shared_per_block=163 * KIB, shared_per_multiprocessor=164 * KIB,
+    memory=80 * GIB, clock=1_410_000, memory_clock=1_512_000, memory_bus=5120, l2=40 * KIB * KIB,
 )  # fmt: skip
 L4 = Target(
     name="l4", title="NVIDIA L4", backend="cuda", arch=89, capability=(8, 9), multiprocessors=58,
@@ -126,14 +127,14 @@ B200 = replace(
 )  # fmt: skip
 MI300X = Target(
     name="mi300x", title="AMD Instinct MI300X", backend="hip", arch="gfx942", capability=(9, 4),
-    multiprocessors=304, shared_per_block=64 * KIB, shared_per_multiprocessor=64 * KIB, memory=192
-    * GIB, clock=2_100_000, memory_clock=2_600_000, memory_bus=8192, l2=4 * KIB * KIB,
+    multiprocessors=304, shared_per_block=64 * KIB, shared_per_multiprocessor=64 * KIB,
+    memory=192 * GIB, clock=2_100_000, memory_clock=2_600_000, memory_bus=8192, l2=4 * KIB * KIB,
     warp_size=64, grid_limits=((1 << 31) - 1, 65535, 65535), registers_per_thread=512,
 )  # fmt: skip
 ASCEND910B = Target(
     name="ascend910b", title="Ascend 910B", backend="npu", arch="Ascend910B", capability=(0, 0),
-    multiprocessors=24, shared_per_block=192 * KIB, shared_per_multiprocessor=192 * KIB, memory=64
-    * GIB, clock=1_800_000, memory_clock=1_600_000, memory_bus=4096, l2=192 * KIB * KIB,
+    multiprocessors=24, shared_per_block=192 * KIB, shared_per_multiprocessor=192 * KIB,
+    memory=64 * GIB, clock=1_800_000, memory_clock=1_600_000, memory_bus=4096, l2=192 * KIB * KIB,
     warp_size=1, grid_limits=(65535, 65535, 65535), grid_product_limit=65535,
 )  # fmt: skip
 

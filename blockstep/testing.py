@@ -200,8 +200,7 @@ def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Any = None)
 
 
 def get_max_simd_tflops(dtype: Any, clock_rate: float, device: Any = None) -> float:
-    """Peak TFLOP/s outside the tensor cores at `clock_rate` kHz, by Triton's figures per sub-core.
-    """
+    """Peak TFLOP/s outside the tensor cores at `clock_rate` kHz, by Triton's figures."""
     operations = {"float32": 32, "fp32": 32, "float16": 64, "fp16": 64, "bfloat16": 64, "bf16": 64}
     if _name(dtype) not in operations:
         raise RuntimeError("dtype not supported")

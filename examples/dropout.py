@@ -1,6 +1,7 @@
 """Dropout whose mask is computed, not stored: the same seed gives the same mask again."""
 
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -2,6 +2,7 @@
 
 import ml_dtypes
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -4,6 +4,7 @@ The program instances share the blocks of all products: instance p takes every P
 """
 
 import numpy as np
+
 import triton
 import triton.language as tl
 
@@ -57,7 +58,10 @@ if __name__ == "__main__":
     rng = np.random.default_rng(0)
     sizes = [(64, 96, 32), (33, 17, 70), (128, 40, 64)]
     pairs = [
-        (rng.standard_normal((m, k)).astype(np.float16), rng.standard_normal((k, n)).astype(np.float16))
+        (
+            rng.standard_normal((m, k)).astype(np.float16),
+            rng.standard_normal((k, n)).astype(np.float16),
+        )
         for m, n, k in sizes
     ]
     for (a, b), c in zip(pairs, grouped_matmul(pairs), strict=True):

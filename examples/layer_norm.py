@@ -5,6 +5,7 @@ guards each: taken by a compare-and-swap (acquire), given back by an exchange (r
 """
 
 import numpy as np
+
 import triton
 import triton.language as tl
 
@@ -70,9 +71,7 @@ def backward(dy, x, w, mean, rstd, groups=4):
     dw, db = np.zeros((groups, n), x.dtype), np.zeros((groups, n), x.dtype)
     locks = np.zeros(groups, np.int32)
     block = triton.next_power_of_2(n)
-    backward_kernel[(rows,)](
-        dy, x, w, mean, rstd, dx, dw, db, locks, n, GROUPS=groups, BLOCK=block
-    )
+    backward_kernel[(rows,)](dy, x, w, mean, rstd, dx, dw, db, locks, n, GROUPS=groups, BLOCK=block)
     return dx, dw.sum(0), db.sum(0)
 
 

@@ -1,6 +1,7 @@
 """Matrix product with grouped order: neighbouring program instances share rows in the cache."""
 
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -5,6 +5,7 @@ the slots (a token's place in its expert's queue is the old value of an atomic c
 """
 
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -2,6 +2,7 @@
 multiprocessors, each computing block after block. Descriptors move whole blocks and pad the edges."""
 
 import numpy as np
+
 import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor

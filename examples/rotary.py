@@ -1,6 +1,7 @@
 """Rotary position embedding in place: pairs of channels turn by an angle that grows with position."""
 
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -1,6 +1,7 @@
 """Softmax of each row in one pass: a row fits into a block, so memory is read once."""
 
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -1,6 +1,7 @@
 """Vector addition: the smallest kernel with a masked tail."""
 
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -21,7 +21,15 @@ from blockstep.language.types import dtype
 from blockstep.language.value import tensor
 
 Limits = tuple[int, int]
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "shl": "<<", "iabs": "abs", "lshr": ">>", "ashr": ">>"}
+_SIGNS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "shl": "<<",
+    "iabs": "abs",
+    "lshr": ">>",
+    "ashr": ">>",
+}
 _SIGNS |= {"idiv": "//", "irem": "%"}
 
 
@@ -123,6 +131,14 @@ def watch_shift(op: Op, operands: tuple[tensor, ...], result: tensor, program: A
         marks.add(result, "shift", past, _born("shift", op, operands, result, past, program))
 
 
+def watch_left_shift(
+    op: Op, operands: tuple[tensor, ...], result: tensor, program: Any
+) -> None:
+    """A left shift may go too far, and bits may leave the type."""
+    watch_wrap(op, operands, result, program)
+    watch_shift(op, operands, result, program)
+
+
 def watch_cast(op: Op, operands: tuple[tensor, ...], result: tensor, program: Any) -> None:
     """After a cast to an integer type: marks what the type could not hold."""
     source, target = operands[0].type.scalar, result.type.scalar
@@ -133,10 +149,12 @@ def watch_cast(op: Op, operands: tuple[tensor, ...], result: tensor, program: An
         if target.lowest <= low and high <= target.highest:
             result.bounds = (low, high)
             return
-        lost = (operands[0].handle < target.lowest) | (operands[0].handle > target.highest)
-        # A change of sign alone keeps every bit: hashes do it on purpose.
-        if target.primitive_bitwidth >= source.primitive_bitwidth:
+        # A change of sign alone keeps every bit: hashes and packed bytes do it on purpose.
+        width = target.primitive_bitwidth
+        if width >= source.primitive_bitwidth:
             return
+        value = operands[0].handle.astype(object if source.primitive_bitwidth == 64 else np.int64)
+        lost = np.asarray((value < -(1 << (width - 1))) | (value >= 1 << width), bool)
     else:
         value = np.asarray(operands[0].handle).astype(np.float64)
         lost = ~((value > target.lowest - 1.0) & (value < target.highest + 1.0))
@@ -154,7 +172,9 @@ def _born(
     kind = str(result.type.scalar)
 
     def mark() -> Mark:
-        sign = f"to({kind})" if cause == "cast" else _SIGNS.get(op.name, op.name)
+        sign = _SIGNS.get(op.name, op.name)
+        if cause == "cast":
+            sign = "narrow" if operands[0].type.scalar._integer else "convert"
         exact = _exact(op.name, values) if cause == "wrap" else ""
         return Mark(
             cause=cause,
@@ -178,16 +198,18 @@ def _item(data: Any, index: int) -> Any:
 def _exact(name: str, values: list[Any]) -> str:
     if name == "iabs":
         return str(abs(values[0]))
-    return str(_apply(name, *(np.asarray(v, dtype=object)[()] for v in values))) if (
-        name != "shl"
-    ) else str(values[0] << values[1])
+    return (
+        str(_apply(name, *(np.asarray(v, dtype=object)[()] for v in values)))
+        if (name != "shl")
+        else str(values[0] << values[1])
+    )
 
 
 WATCHES: dict[str, Callable[[Op, tuple[tensor, ...], tensor, Any], None]] = {
     "add": watch_wrap,
     "sub": watch_wrap,
     "mul": watch_wrap,
-    "shl": watch_wrap,
+    "shl": watch_left_shift,
     "iabs": watch_wrap,
     "lshr": watch_shift,
     "ashr": watch_shift,

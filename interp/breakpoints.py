@@ -48,7 +48,7 @@ def register(code: CodeType) -> None:
 
 
 def is_kernel(code: CodeType) -> bool:
-    return id(code) in _kernels
+    return id(code) in _kernels or frames.is_kernel(code)
 
 
 def is_hidden(frame: FrameType) -> bool:
@@ -57,7 +57,7 @@ def is_hidden(frame: FrameType) -> bool:
     while inner is not None:
         if is_ours(inner.f_code.co_filename):
             return True
-        if id(inner.f_code) in _kernels or not _is_library(inner):
+        if is_kernel(inner.f_code) or not _is_library(inner):
             return False
         inner = inner.f_back
     return False
@@ -97,7 +97,7 @@ def _hidden_in(calls: list[FrameType]) -> list[bool]:
     above = False
     for frame in calls:
         code = frame.f_code
-        works_for_us = above and id(code) not in _kernels and _is_library(frame)
+        works_for_us = above and not is_kernel(code) and _is_library(frame)
         above = works_for_us or is_ours(code.co_filename)
         hidden.append(above)
     return hidden
@@ -185,7 +185,7 @@ def stop_at_first_line(code: CodeType) -> None:
     before = sys.gettrace()
     debugger = getattr(before, "__self__", None)
     if not isinstance(debugger, bdb.Bdb):
-        import pdb  # noqa: T100 (it is not needed otherwise, and not small)
+        import pdb  # not needed otherwise, and not small
 
         debugger = pdb.Pdb()
 
@@ -227,14 +227,20 @@ def _reset(original: Callable[..., Any], debugger: bdb.Bdb) -> None:
 
 
 def _stop_here(original: Callable[..., Any], debugger: bdb.Bdb, frame: FrameType) -> Any:
-    return original(debugger, frame) and not is_hidden(frame)
+    return original(debugger, frame) and (_begins(debugger) or not is_hidden(frame))
+
+
+def _begins(debugger: bdb.Bdb) -> bool:
+    """`python -m pdb -m blockstep`: pdb waits for the main file, which is ours, after a restart."""
+    return bool(getattr(debugger, "_wait_for_mainpyfile", False))
 
 
 def _dispatch_call(
     original: Callable[..., Any], debugger: bdb.Bdb, frame: FrameType, arg: object
 ) -> Any:
     """A hidden frame is not even traced, so that the machine stays fast under a debugger."""
-    if debugger.botframe is not None and is_hidden(frame) and not debugger.break_anywhere(frame):
+    hidden = debugger.botframe is not None and not _begins(debugger) and is_hidden(frame)
+    if hidden and not debugger.break_anywhere(frame):
         return None
     if is_kernel(frame.f_code):
         _move_named(debugger, frame.f_code)

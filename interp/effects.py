@@ -7,7 +7,6 @@ checkers (or, when nothing is judged, the storage's own limits) leave standing.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -67,13 +66,15 @@ def _parts(
 
 def _check_operands(
     machine: StepMachine, pointer: tensor, mask: tensor | None, site: Site, op: str, view: Any
-) -> None:
-    """Marked addresses and masks decide what is touched: report them."""
+) -> Any:
+    """Marked addresses and masks decide what is touched: report them. The lanes whose address was
+    reported; where they lie is no news then."""
     if mask is not None and mask.marks is not None:
         machine.reach(mask, "mask", site, op=op, view=view)
     if pointer.marks is not None:
         active = None if mask is None else mask.handle
-        machine.reach(pointer, "address", site, active=active, op=op, view=view)
+        return machine.reach(pointer, "address", site, active=active, op=op, view=view)
+    return None
 
 
 def _shown(machine: StepMachine, access: Access) -> Any:
@@ -85,7 +86,7 @@ def _shown(machine: StepMachine, access: Access) -> Any:
         skip = checker.access(access)
         if skip is not None:
             active = ~skip if active is None else active & ~skip
-            access.mask = active
+            access.mask, access.skipped = active, True
     return active
 
 
@@ -149,7 +150,7 @@ def _load(machine: StepMachine, op: Op, operands: Operands, attributes: Attribut
     fill = None if other is None else other.handle
     data, skipped = _read(machine, pointer, active, kind, fill, site, "load", attributes)
     result = tensor(data, kind)
-    if machine.judge is not None:
+    if machine.judge is not None or machine.watched:
         _poison(machine, result, pointer, mask, other, site, skipped)
     if kind.scalar.is_ptr():
         result.origin = None
@@ -234,7 +235,9 @@ def _poison(
                 result,
                 "poison",
                 off,
-                lambda: Mark("masked-load", site.span, program, argument=name),
+                lambda: Mark(
+                    "masked-load", site.span, program, type_text=str(result.type), argument=name
+                ),
             )
     elif mask is not None and other is not None and other.marks:
         for mark, taint in other.marks.items():
@@ -255,7 +258,9 @@ def _store(machine: StepMachine, op: Op, operands: Operands, attributes: Attribu
     if machine.judge is not None:
         _check_operands(machine, pointer, mask, site, "store", origin)
         if value.marks is not None:
-            machine.reach(value, "store", site, active=active, op="store", view=origin, only=_STORED)
+            machine.reach(
+                value, "store", site, active=active, op="store", view=origin, only=_STORED
+            )
     _write(machine, pointer, value.handle, active, site, "store")
 
 
@@ -354,7 +359,9 @@ def _atomic(
         out[lanes_on], wrote = act(memory, index, operands)
         changed = before.tobytes() != memory[index].tobytes()
         for checker in machine.checkers:
-            checker.atomic(access, out, memory[index], _spread_lanes(wrote, lanes_on, out.shape, shape))
+            checker.atomic(
+                access, out, memory[index], _spread_lanes(wrote, lanes_on, out.shape, shape)
+            )
         _note_atomic(machine, site, changed, addresses, out, operands, name)
     result = tensor(out.reshape(shape) if shape else out[0], kind)
     if machine.judge is not None and mask is not None and active is not None and not np.all(active):
@@ -522,7 +529,7 @@ def _check_hint(machine: StepMachine, x: tensor, hint: str, claimed: tuple[int, 
                 claimed=claimed,
                 seen=shown,
                 lanes=Lanes.of(broken),
-                axis=axis,
+                axis=axis if data.ndim else None,
             )
             return
 
@@ -552,18 +559,6 @@ def _run_starts(data: Any, axis: int, itemsize: int) -> Any:
     return np.concatenate([head, steps], axis=axis)
 
 
-def _device_query(machine: StepMachine, op: Op, operands: Operands, attributes: Attributes) -> Any:
-    kind, what = attributes["type"], attributes["what"]
-    linear = machine.scheduler.program[0]
-    answers: dict[str, Callable[[], int]] = {
-        "globaltimer": time.perf_counter_ns,
-        "smid": lambda: linear % machine.device.multiprocessors,
-        "num_warps": lambda: machine.num_warps,
-        "num_threads": lambda: machine.num_warps * machine.device.warp_size,
-    }
-    return tensor(kind.numpy.type(answers[what]()), kind)
-
-
 HANDLERS: dict[str, Callable[[StepMachine, Op, Operands, Attributes], Any]] = {
     "program_id": _program_id,
     "num_programs": _num_programs,
@@ -578,5 +573,4 @@ HANDLERS: dict[str, Callable[[StepMachine, Op, Operands, Attributes], Any]] = {
     "print": _print,
     "assume": _assume,
     "hint": _hint,
-    "device_query": _device_query,
 }

@@ -17,7 +17,7 @@ that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -115,6 +115,7 @@ def hear(checkers: Iterable[Checker], access: Access) -> Flags | None:
         if skip is not None:
             skipped = skip if skipped is None else skipped | skip
             access.mask = ~skip if access.mask is None else access.mask & ~skip
+            access.skipped = True
     return skipped
 
 
@@ -124,7 +125,7 @@ def split(access: Access, space: AddressSpace) -> list[Access]:
         return [access]
     parts = []
     for storage, mask in space.locate(access.addresses, access.mask):
-        part = access if mask is access.mask else replace(access, mask=mask)
+        part = access if mask is access.mask else access.part(mask)
         part.storage = storage
         parts.append(part)
     return parts

@@ -151,7 +151,7 @@ def _scan(op: Op, operands: Any, attributes: Any, lanes: list[Any], results: Any
 
 def _dot(op: Op, operands: Any, attributes: Any, lanes: list[Any], results: Any) -> list[Any]:
     """A product is marked where its row or its column holds a mark; the accumulator adds its own."""
-    out = None
+    out: Any = None
     for index, marked in enumerate(lanes):
         if marked is None:
             continue

@@ -67,7 +67,7 @@ class Cells:
 
     def lanes(self, positions: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.bool_]:
         """For flags of cells as `index` gave them: the active lanes with a flagged cell."""
-        found: npt.NDArray[np.bool_] = positions.reshape(-1, size // self.grain).any(axis=1)
+        found: npt.NDArray[np.bool_] = np.any(positions.reshape(-1, size // self.grain), axis=1)
         return found
 
 

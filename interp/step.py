@@ -65,7 +65,7 @@ class StepMachine:
             if found is not None:
                 return found
         result = self._evaluate(op, meaning, operands, attributes)
-        if self.judge is not None:
+        if self.judge is not None or self.watched:
             self._facets(op, operands, attributes, result)
         return result
 
@@ -135,10 +135,11 @@ class StepMachine:
         op: str = "",
         view: Any = None,
         only: frozenset[str] | None = None,
-    ) -> None:
-        """Reports the marked elements of `x` that decide something at `site`."""
+    ) -> Any:
+        """Reports the marked elements of `x` that decide something at `site`: which (None: none)."""
         from blockstep.findings import Argument
 
+        told = None
         for name, taint in (x.marks or {}).items():
             if name not in self.watched or (only is not None and name not in only):
                 continue
@@ -146,6 +147,7 @@ class StepMachine:
             if active is not None:
                 lanes = lanes & active
             if np.any(lanes):
+                told = lanes if told is None else told | lanes
                 argument = None if view is None else Argument.of(view)
                 self.report(
                     UndefinedReached,
@@ -156,6 +158,7 @@ class StepMachine:
                     op=op,
                     argument=argument,
                 )
+        return told
 
     def report(self, event: type[Event], site: Site, **fields: Any) -> None:
         """Tells the judge of an event at `site` in the running program instance."""

@@ -43,6 +43,7 @@ def test_every_subpackage_is_listed() -> None:
 LAYERS = (
     ("language", "target", "findings", "diagnostics", "errors", "options", "hooks", "knobs",
      "allow", "export", "tables"),
+    ("ir",),
     ("interp", "compiler"),
     ("runtime", "testing", "tools", "_internal_testing", "pytest_plugin"),
     ("debugger",),

@@ -19,6 +19,7 @@ from blockstep.findings import (
     InternalFault,
     NeverWritten,
     Party,
+    RerunDiffers,
     UnsupportedUse,
 )
 
@@ -26,19 +27,34 @@ from blockstep.findings import (
 def grid_limit(event: GridLimit) -> Words:
     """Too many program instances along an axis."""
     device = event.device or "the device"
-    axis = "xyz"[event.axis]
+    where = f"axis {'xyz'[event.axis]} of the grid" if event.axis >= 0 else "the grid as a whole"
     move = (
         "let each program instance do more: a larger block, or a loop over tl.num_programs"
-        if event.axis == 0
+        if event.axis <= 0
         else "put the long axis on program_id(0), which may reach 2147483647, or loop in the kernel"
     )
     return Words(
-        message=f"axis {axis} of the grid has {event.size} program instances, "
-        f"and {device} allows {event.limit}",
+        message=f"{where} has {event.size} program instances, and {device} allows {event.limit}",
         label=f"{event.size} is {event.size - event.limit} too many",
         facts=kept(f"the grid is {triple(event.grid)}" if event.grid else ""),
         help=(move,),
         details={"axis": event.axis, "size": event.size, "limit": event.limit},
+    )
+
+
+def rerun_differs(event: RerunDiffers) -> Words:
+    """Tuning on a device would change what this kernel works on."""
+    names = listed([f"`{o.name}`" for o in event.outputs])
+    given = ", ".join(repr(o.name) for o in event.outputs)
+    return Words(
+        message=f"each launch of the kernel changes {names} again, and tuning launches it often",
+        label=f"{event.configurations} configurations are launched on the same memory",
+        facts=(
+            "blockstep puts memory back after a trial; Triton puts back what restore_value names",
+        ),
+        help=(f"autotune(..., restore_value=[{given}]), or reset_to_zero=[{given}]",),
+        argument=event.argument,
+        details={"outputs": [o.name for o in event.outputs]},
     )
 
 
@@ -71,6 +87,13 @@ def _grid_text(event: NeverWritten) -> str:
 def idle_instances(event: IdleInstances) -> Words:
     """Program instances that did nothing."""
     some = listed([triple(p) for p in event.examples])
+    if event.count == event.total:
+        return Words(
+            message="no program instance touched memory",
+            label="this launch does nothing",
+            help=("look at the masks: no element passed one",),
+            details={"count": event.count, "total": event.total},
+        )
     return Words(
         message=f"{event.count} of {event.total} program instances touched no memory",
         label="this launch is larger than its work",
@@ -87,8 +110,9 @@ def compile_fault(event: CompileFault) -> Words:
 
 def unsupported_use(event: UnsupportedUse) -> Words:
     """A limit of ours."""
+    whole = event.what.removeprefix("unsupported: ")
     return Words(
-        message=f"blockstep cannot run {event.what}",
+        message=whole if whole != event.what else f"blockstep cannot run {event.what}",
         facts=kept(who(event)),
         help=event.instead,
         notes=("a limit of blockstep, not a bug in your kernel",),

@@ -102,6 +102,8 @@ def _mask_fact(event: OutOfBounds) -> str:
     node = source.call(event.span)
     position = 1 if event.op == "load" else 2
     mask = source.argument(node, position, "mask") if node else None
+    if node and mask is None:
+        return ""  # lanes were told apart by the memory they reach, or a descriptor masks
     text = f", `{ast.unparse(mask)}`," if mask is not None else ""
     return f"its mask{text} is true there"
 
@@ -130,6 +132,15 @@ def _bounds_help(event: OutOfBounds) -> str:
         return "pass the whole array, or reach the other one through its own pointer"
     if event.where == "gap":
         return f"step by the strides of `{argument.name}`, or pass a contiguous copy"
+    shaped = source.is_descriptor_access(event.span)
+    if shaped:
+        shape = ", ".join(map(str, argument.shape))
+        return f"give the descriptor the shape of `{argument.name}`: [{shape}]"
+    block_pointer = source.block_pointer_rank(event.span)
+    if block_pointer and not source.has_keyword(event.span, "boundary_check"):
+        axes = ", ".join(map(str, range(block_pointer)))
+        keyword = f"boundary_check=({axes}{',' if block_pointer == 1 else ''})"
+        return f"check the boundary:  {source.with_keyword(event.span, keyword)}"
     return _start_help(event) if event.where == "start" else _end_help(event, argument)
 
 

@@ -45,7 +45,7 @@ def race(event: RaceFound) -> Words:
         label=f"(2) {_touch(second, event.argument)}",
         facts=kept(_race_fact(event), _why(event)),
         help=kept(_race_help(event)),
-        notes=kept(f"seen with --seed {event.seed}" if event.seed is not None else ""),
+        notes=kept(f"seen with --seed {event.seed}" if event.seed else ""),
         related=(_party(f"(1) {_touch(first, event.argument)}", first, event.argument),),
         argument=event.argument,
         elements=second.elements,
@@ -114,7 +114,8 @@ def _race_help(event: RaceFound) -> str:
         return (
             "make both accesses atomic: tl.atomic_add(ptr, 0) reads, tl.atomic_xchg(ptr, v) writes"
         )
-    if not source.mentions(event.second.span, "program_id"):
+    in_kernel = event.kernel in ("", event.second.span.function)
+    if in_kernel and not source.mentions(event.second.span, "program_id"):
         return "nothing here depends on tl.program_id(0): give each its own elements"
     addition = _as_atomic_add(event)
     if addition:

@@ -68,10 +68,23 @@ def summary(report: Report, color: bool = False) -> str:
         f"{report.dropped} past the limit of {report.filters.max_findings}"
         if report.dropped
         else "",
+        _left_out(report),
     ]
     launches = plural(len(report.launches), "launch").replace("launchs", "launches")
     tail = "".join(f"; {text}" for text in extra if text)
     return f"{', '.join(texts) or 'no findings'} in {launches}{tail}"
+
+
+def _left_out(report: Report) -> str:
+    """How many launches the filters left, or that they left none."""
+    filters, launches = report.filters, report.launches
+    if filters.kernel is None and filters.launches is None:
+        return ""
+    judged = sum(filters.judges(launch.kernel, launch.number) for launch in launches)
+    if judged or not launches:
+        return f"{judged} judged" if judged < len(launches) else ""
+    names = dict.fromkeys(launch.kernel for launch in launches)
+    return f"none of them is what --kernel and --launch ask for (launched: {', '.join(names)})"
 
 
 def _lines(finding: Finding, paint: Paint) -> Iterator[str]:

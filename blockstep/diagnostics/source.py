@@ -157,6 +157,42 @@ def argument(node: ast.Call, position: int, name: str) -> ast.expr | None:
     return plain[position] if position < len(plain) else None
 
 
+def has_keyword(span: Span, name: str) -> bool:
+    """Whether the call at a span has a keyword argument of that name."""
+    node = call(span)
+    return node is not None and any(keyword.arg == name for keyword in node.keywords)
+
+
+def is_descriptor_access(span: Span) -> bool:
+    """Whether the call at a span is `descriptor.load([row, column])` or a store like it."""
+    node = call(span)
+    return (
+        node is not None
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("load", "store")
+        and bool(node.args)
+        and isinstance(node.args[0], ast.List | ast.Tuple)
+    )
+
+
+def block_pointer_rank(span: Span) -> int:
+    """The rank of the block pointer that the call at a span accesses; 0 when it is no such."""
+    node, around = call(span), function(span)
+    pointer = argument(node, 0, "pointer") if node else None
+    if around is None or not isinstance(pointer, ast.Name):
+        return 0
+    for n in ast.walk(around):
+        made = n.value if isinstance(n, ast.Assign) else None
+        named = isinstance(n, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == pointer.id for t in n.targets
+        )
+        if named and isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
+            shape = argument(made, 4, "block_shape")
+            if made.func.attr == "make_block_ptr" and isinstance(shape, ast.List | ast.Tuple):
+                return len(shape.elts)
+    return 0
+
+
 def grouped(node: ast.expr) -> str:
     """The text of an expression, in brackets unless it binds tightly by itself."""
     tight = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)

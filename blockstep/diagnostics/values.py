@@ -45,7 +45,7 @@ _MADE = {
     "division": "a quotient by zero",
     "shift": "the result of a shift past the width",
     "wrap": "a wrapped integer",
-    "cast": "an integer cut by a conversion",
+    "cast": "what is left by a conversion",
 }
 _ORIGIN = {
     "masked-load": "masked off here, with no `other`",
@@ -53,18 +53,20 @@ _ORIGIN = {
     "division": "divided by zero here",
     "shift": "shifted too far here",
     "wrap": "it wraps around here",
-    "cast": "cut here",
+    "cast": "converted here",
 }
 
 
 def undefined_reached(event: UndefinedReached) -> Words:
     """A marked value at a place where it matters."""
     mark = event.mark
-    state = {"wrap": "wrapped", "cast": "cut"}.get(mark.cause, "undefined")
+    outside = f"outside {mark.type_text or 'the type'}"
+    state = {"wrap": "wrapped", "cast": outside}.get(mark.cause, "undefined")
+    label = outside if mark.cause == "cast" else f"{state} here"
     origin = () if mark.span == event.span else (_origin(mark),)
     return Words(
-        message=f"{_MADE[mark.cause]} {_role(event)}",
-        label=lanes_are(event.lanes, state, f"{state} here"),
+        message=f"{_made(mark)} {_role(event)}",
+        label=lanes_are(event.lanes, state, label),
         facts=kept(who(event), _mark_fact(mark), argument_fact(event.argument)),
         help=kept(_mark_help(mark)),
         related=origin,
@@ -73,6 +75,12 @@ def undefined_reached(event: UndefinedReached) -> Words:
         count=event.lanes.count,
         details={"cause": mark.cause, "sink": event.sink},
     )
+
+
+def _made(mark: Mark) -> str:
+    if mark.cause == "cast" and mark.operands and mark.result:
+        return f"{mark.operands[0]} does not fit {mark.type_text}, and {mark.result}"
+    return _MADE[mark.cause]
 
 
 def _role(event: UndefinedReached) -> str:
@@ -99,7 +107,17 @@ def _mark_fact(mark: Mark) -> str:
         return f"{_formula(mark) or 'an integer division by zero'}: the result is not defined"
     if mark.cause == "shift":
         return f"{_formula(mark) or 'the shift'} leaves the bits of {mark.type_text}: not defined"
+    if mark.cause == "cast":
+        return _cast_fact(mark)
     return _wrap_fact(mark)
+
+
+def _cast_fact(mark: Mark) -> str:
+    if mark.op == "narrow":
+        return f"only the low bits of an integer are left in {mark.type_text}"
+    if mark.operands and mark.operands[0] == "nan":
+        return "NaN is no integer: what a conversion makes of it is not defined"
+    return f"the conversion of a float outside {mark.type_text} gives its nearest end"
 
 
 def _formula(mark: Mark) -> str:
@@ -110,11 +128,7 @@ def _formula(mark: Mark) -> str:
 
 def _wrap_fact(mark: Mark) -> str:
     formula = _formula(mark)
-    if mark.cause == "cast":
-        formula = mark.operands[0] if mark.operands else ""
-    exact = (
-        f"{formula} = {mark.exact}" if formula and mark.exact and mark.cause != "cast" else formula
-    )
+    exact = f"{formula} = {mark.exact}" if formula and mark.exact else formula
     became = f" and became {mark.result}" if mark.result else ""
     return f"{exact or 'the exact result'} does not fit {mark.type_text or 'its type'}{became}"
 
@@ -128,6 +142,8 @@ def _mark_help(mark: Mark) -> str:
         return division_help(mark.span)
     if mark.cause == "shift":
         return "keep the shift below the width, or shift a wider type"
+    if mark.cause == "cast":
+        return "clamp before converting, or convert to a wider type"
     return widened(mark.span)
 
 

@@ -7,7 +7,7 @@ A `Site` costs two machine words to make; its `Span` is computed when someone as
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
+from copy import copy
 from itertools import islice
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal
@@ -88,20 +88,81 @@ def characters(file: str, line: int, utf8: int) -> int:
     return utf8 if text.isascii() else len(text.encode()[:utf8].decode(errors="ignore"))
 
 
-@dataclass(slots=True)
 class Access:
-    """One load, store or atomic of one program instance, a whole block at once."""
+    """One load, store or atomic of one program instance, a whole block at once.
 
-    op: str  # "load", "store", "atomic_add", ...
-    view: View | None
-    storage: Storage | None
-    kind: AccessKind
-    itemsize: int
-    addresses: npt.NDArray[np.int64]
-    mask: npt.NDArray[np.bool_] | None  # None: every element takes part
-    program: Program
-    site: Site
-    value: npt.NDArray[Any] | None = None
-    sem: str | None = None
-    scope: str | None = None
-    reach: Any = None  # what `interp.reach` works out once for all checkers
+    Addresses, mask and value may be given as values of the language (anything with a `handle`):
+    their arrays are made when somebody asks, which for regular blocks is almost never."""
+
+    __slots__ = (
+        "_addresses",
+        "_value",
+        "given",
+        "itemsize",
+        "kind",
+        "op",
+        "program",
+        "reach",
+        "scope",
+        "sem",
+        "shape",
+        "site",
+        "skipped",
+        "storage",
+        "view",
+    )
+
+    def __init__(
+        self,
+        op: str,  # "load", "store", "atomic_add", ...
+        view: View | None,
+        storage: Storage | None,
+        kind: AccessKind,
+        itemsize: int,
+        addresses: Any,
+        mask: Any,  # None: every element takes part
+        program: Program,
+        site: Site,
+        value: Any = None,
+        sem: str | None = None,
+        scope: str | None = None,
+        reach: Any = None,
+    ) -> None:
+        self.op, self.view, self.storage, self.kind = op, view, storage, kind
+        self.itemsize = itemsize
+        self._addresses, self._value = addresses, value
+        self.given = mask  # the mask as it was given, or replaced
+        self.shape: tuple[int, ...] = addresses.shape
+        self.program, self.site = program, site
+        self.sem, self.scope = sem, scope
+        self.reach = reach  # what `interp.reach` works out once for all checkers
+        self.skipped = False  # whether a checker kept some elements from being touched
+
+    @property
+    def addresses(self) -> npt.NDArray[np.int64]:
+        """The address of every element, active or not."""
+        return _array(self._addresses)
+
+    @property
+    def value(self) -> npt.NDArray[Any] | None:
+        """What is stored."""
+        return None if self._value is None else _array(self._value)
+
+    @property
+    def mask(self) -> npt.NDArray[np.bool_] | None:
+        """Which elements take part; None: all of them."""
+        return None if self.given is None else _array(self.given)
+
+    @mask.setter
+    def mask(self, mask: npt.NDArray[np.bool_] | None) -> None:
+        self.given = mask
+
+    def part(self, mask: Any) -> Access:
+        """The same access of other elements."""
+        made = copy(self)
+        made.given = mask
+        return made
+
+
+def _array(x: Any) -> Any:
+    return x if type(x) is np.ndarray else np.asarray(getattr(x, "handle", x))

@@ -63,13 +63,14 @@ class RaceFound(Event):
     # mixed: an atomic and a plain access; barrier: a release that covers only one lane's accesses
     why: Literal["plain", "relaxed", "scope", "mixed", "barrier"] = "plain"
     seed: int | None = None
+    backwards: bool = False  # told in the order of the source: `second` happened first
 
     @property
     def race_class(self) -> str:
         """write after write, read after write or write after read (an atomic counts as a write)."""
         first = "read" if self.first.word == "read" else "write"
         second = "read" if self.second.word == "read" else "write"
-        return f"{second} after {first}"
+        return f"{first} after {second}" if self.backwards else f"{second} after {first}"
 
     @property
     def severity(self) -> Severity | None:
@@ -139,6 +140,7 @@ _MARK_KIND: dict[str, str] = {
     "masked-load": "uninitialised",
     "unwritten": "uninitialised",
     "division": "division",
+    "cast": "cast",
 }
 
 
@@ -149,7 +151,7 @@ class Mark:
     cause: MarkCause
     span: Span
     program: Program | None = None
-    op: str = ""  # "*", "//", "<<", "to(int8)"
+    op: str = ""  # "*", "//", "<<"; of casts "narrow" (an integer), "convert"
     type_text: str = ""  # int32: the type whose range was left
     operands: tuple[str, ...] = ()  # values of the first lane, as a reader would write them
     exact: str = ""  # what the result would be without a width
@@ -214,7 +216,7 @@ class GridLimit(Event):
     """A grid dimension past what the device allows; `span` is the launch."""
 
     kind: ClassVar[str] = "grid"
-    axis: int
+    axis: int  # -1: the product of all three
     size: int
     limit: int
     device: str = ""
@@ -279,6 +281,20 @@ class OrderDependent(Event):
     @property
     def argument(self) -> Argument | None:
         """The first output that differs."""
+        return self.outputs[0] if self.outputs else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerunDiffers(Event):
+    """A kernel that is tuned, and that gives another result when it is launched again."""
+
+    kind: ClassVar[str] = "order"
+    outputs: tuple[Argument, ...]
+    configurations: int  # that a tuner would launch
+
+    @property
+    def argument(self) -> Argument | None:
+        """The first argument that a second launch changes."""
         return self.outputs[0] if self.outputs else None
 
 

@@ -186,6 +186,12 @@ class Finding:
         """Findings with the same key are one finding seen again."""
         return (self.kind, self.span, self.argument, self.details.get("event"))
 
+    def __str__(self) -> str:
+        """The diagnostic, as the command line shows it."""
+        from blockstep import diagnostics
+
+        return diagnostics.render(self)
+
 
 def names(chosen: frozenset[str] | None, kind: str) -> bool:
     """Whether a set of checkers and kinds names this kind; None names everything."""

@@ -61,7 +61,7 @@ class _Entry:
     programs: set[Program]
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """The findings so far. `allow` says which are expected: those are counted, not kept."""
 
@@ -71,6 +71,7 @@ class Report:
     launches: list[LaunchRecord] = field(default_factory=list)
     allowed: int = 0
     dropped: int = 0  # findings past `max_findings`
+    _dropped_grave: bool = field(default=False, repr=False)  # one of them makes the run fail
     _entries: dict[Hashable, _Entry] = field(default_factory=dict, repr=False)
     _known_allowed: set[Hashable] = field(default_factory=set, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
@@ -87,6 +88,18 @@ class Report:
                 )
                 for e in self._entries.values()
             ]
+
+    def __str__(self) -> str:
+        """All diagnostics and the summary line, as the command line shows them."""
+        from blockstep import diagnostics
+
+        text = diagnostics.render_all(self.findings)
+        return (text + "\n" if text else "") + diagnostics.summary(self)
+
+    def __repr__(self) -> str:
+        from blockstep import diagnostics
+
+        return f"<Report: {diagnostics.summary(self)}; print() shows them>"
 
     def of(self, severity: Severity) -> list[Finding]:
         """The findings of one severity."""
@@ -154,7 +167,7 @@ class Report:
     def exit_code(self, script_failed: bool = False) -> int:
         """0 clean, 1 something as grave as `fail_on`, 2 the script failed or was not judged."""
         grave = [f for f in self.findings if f.severity.rank >= self.fail_on.rank]
-        if any(f.kind not in OURS for f in grave):
+        if self._dropped_grave or any(f.kind not in OURS for f in grave):
             return 1
         return 2 if grave or script_failed else 0
 
@@ -179,6 +192,8 @@ class Report:
             return finding
         if self.full:
             self.dropped += 1
+            grave = finding.severity.rank >= self.fail_on.rank and finding.kind not in OURS
+            self._dropped_grave = self._dropped_grave or grave
             return None
         self._entries[finding.key] = _Entry(
             finding, 1, {finding.program} if finding.program else set()

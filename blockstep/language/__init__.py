@@ -3,11 +3,11 @@
 Names, signatures and types are Triton 3.6's; what 3.7 to 3.9 added is here too.
 """
 
-from blockstep.language import core, extra, math, random, standard, target_info, libdevice
+from blockstep.language import core, extra, libdevice, math, random, standard, target_info
 from blockstep.language.core import (
     CONSTEXPR_0,
-    PropagateNan,
     TRITON_MAX_TENSOR_NUMEL,
+    PropagateNan,
     _experimental_descriptor_load,
     _experimental_descriptor_store,
     _experimental_make_tensor_descriptor,
@@ -52,24 +52,24 @@ from blockstep.language.core import (
     expect_zero,
     extern,
     extern_elementwise,
-    float16,
-    float32,
-    float64,
-    float8e4b15,
     float8e4b8,
+    float8e4b15,
     float8e4nv,
     float8e5,
     float8e5b16,
+    float16,
+    float32,
+    float64,
     full,
     gather,
     get_int_dtype,
     histogram,
     inline_asm_elementwise,
     int1,
+    int8,
     int16,
     int32,
     int64,
-    int8,
     is_builtin,
     item,
     join,
@@ -112,10 +112,10 @@ from blockstep.language.core import (
     trans,
     tuple,
     tuple_type,
+    uint8,
     uint16,
     uint32,
     uint64,
-    uint8,
     unsqueeze,
     view,
     void,
@@ -146,6 +146,7 @@ from blockstep.language.math import (
     sqrt_rn,
     umulhi,
 )
+from blockstep.language.members import attach, attach_methods
 from blockstep.language.order import (
     bitonic_merge,
     sort,
@@ -181,7 +182,6 @@ from blockstep.language.standard import (
     zeros,
     zeros_like,
 )
-from blockstep.language.members import attach, attach_methods
 
 attach()
 attach_methods(globals())

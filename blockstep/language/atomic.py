@@ -100,7 +100,9 @@ def atomic_xor(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope:
     return _bits("xor", pointer, val, mask, sem, scope)
 
 
-def atomic_xchg(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
+def atomic_xchg(
+    pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None
+) -> Any:
     """`n, n -> n`: replaces the elements; the old values."""
     return _combine("xchg", pointer, val, mask, sem, scope)
 
@@ -143,7 +145,7 @@ def atomic_poll(
     Elements are integers of 16 to 64 bits. `timeout_ns` bounds the wait; an element whose time is
     up is false. Every element is read at least once. Raises ValueError for other elements."""
     pointer = check_pointer(pointer, "atomic_poll")
-    element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
+    element = pointer.type.scalar.element_ty
     if not element.is_int() or element.primitive_bitwidth not in (16, 32, 64):
         raise ValueError(f"atomic_poll does not support {element}")
     expected = cast(broadcast_to(expected_value, pointer.type.shape), element)

@@ -134,7 +134,9 @@ def make_block_ptr(
     and is only a hint. Raises ValueError for ranks that differ, 64-bit offsets, or a base that is
     no scalar pointer."""
     if not isinstance(base, tensor) or not base.type.is_ptr():
-        raise ValueError("Expected `base` to be a pointer type (but not a block pointer type or others)")
+        raise ValueError(
+            "Expected `base` to be a pointer type (but not a block pointer type or others)"
+        )
     if base.type.element_ty.is_int1():  # type: ignore[attr-defined]
         base = cast(base, ty.pointer_type(ty.int8))
     parts = [

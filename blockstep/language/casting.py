@@ -22,7 +22,8 @@ def bitcast(x: tensor, target: dtype) -> tensor:
     if source is target:
         return x
     if source.is_ptr() or target.is_ptr():
-        return cast(x, target)
+        pointer: tensor = cast(x, target)
+        return pointer
     if source.primitive_bitwidth != target.primitive_bitwidth:
         raise ValueError(
             f"Cannot bitcast data-type of size {source.primitive_bitwidth} to data-type of size "

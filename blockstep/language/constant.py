@@ -27,6 +27,7 @@ class constexpr:
     """A value known when the kernel is compiled."""
 
     __slots__ = ("value", "__dict__")
+    value: Any
     __triton_builtin__ = True
 
     def __init__(self, value: Any) -> None:
@@ -121,7 +122,6 @@ for _name in ("and_", "or_", "xor"):
     setattr(constexpr, f"__r{_name.rstrip('_')}__", _reflected(getattr(operator, _name)))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(constexpr, f"__{_name}__", _binary(getattr(operator, _name)))
-
 
 
 class const:

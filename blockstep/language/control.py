@@ -27,8 +27,10 @@ def static_assert(cond: Any, msg: Any = "") -> None:
     if isinstance(condition, tensor):
         raise TypeError("static_assert needs a compile-time condition; use device_assert here")
     if not isinstance(condition, bool):
-        raise NotImplementedError("Assertion condition could not be determined at compile-time. "
-                                  "Make sure that it depends only on `constexpr` values")
+        raise NotImplementedError(
+            "Assertion condition could not be determined at compile-time. "
+            "Make sure that it depends only on `constexpr` values"
+        )
     if not condition:
         raise CompileTimeAssertionFailure(None, None, str(unwrap(msg)))
 
@@ -97,13 +99,6 @@ def max_contiguous(input: Any, values: Any) -> Any:
 def max_constancy(input: Any, values: Any) -> Any:
     """`n -> n`: a promise that each run of `values` elements is one value."""
     return _hint(input, values, "max_constancy")
-
-
-def device_query(what: str, type: ty.dtype) -> Any:
-    """What the hardware knows: "globaltimer", "smid", "num_warps", "num_threads"."""
-    return emit(ops.DEVICE_QUERY, what=what, type=type)
-
-
 
 
 def expect_zero(x: Any, mask: Any) -> Any:

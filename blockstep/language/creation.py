@@ -7,7 +7,7 @@ from typing import Any
 from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.op import emit
 from blockstep.language.ops import creation as ops
-from blockstep.language.promotion import broadcast_to, constant, literal_type
+from blockstep.language.promotion import broadcast_to, check_fp8, constant, literal_type
 from blockstep.language.promotion import to_tensor as to_value
 from blockstep.language.types import dtype
 from blockstep.language.value import tensor
@@ -87,6 +87,8 @@ def scalar_constant(value: Any, target: dtype) -> tensor:
         if target.is_int_signed() and wrapped > target.highest:
             wrapped -= 1 << bits
         return constant(wrapped, target)
+    if target.is_fp8():
+        check_fp8(value, target)
     return constant(value, literal_type(value)).to(target)  # type: ignore[no-any-return]
 
 

@@ -1,7 +1,9 @@
-"""What library code declares about its own functions and classes, and names of `tl.core` kept for it.
+"""What library code declares about its own functions and classes, and names of `tl.core` kept for
+it.
 
-`aggregate` makes a class whose instances kernels build and pass on; `must_use_result` marks functions whose result
-may not be dropped; `builtin` marks Python functions that kernels call as they are.
+`aggregate` makes a class whose instances kernels build and pass on; `must_use_result` marks
+functions whose result may not be dropped; `builtin` marks Python functions that kernels call as
+they are.
 """
 
 from __future__ import annotations
@@ -68,7 +70,8 @@ def extern_elementwise(
 def aggregate(cls: type) -> type:
     """Make `cls` a class of values that kernels build, pass to functions and carry through loops.
 
-    Each annotated field has to be set by `__init__`, to a value of its type; other attributes are free.
+    Each annotated field has to be set by `__init__`, to a value of its type; other attributes are
+    free.
     """
     if "__init__" in vars(cls) and isinstance(vars(cls)["__init__"], KernelInterface):
         raise ValueError(f"{cls.__name__}.__init__ is a plain Python function, not a jit function")

@@ -16,6 +16,7 @@ from blockstep.language.creation import block_shape as shape_of
 from blockstep.language.memory import load_pointers, store_pointers
 from blockstep.language.op import emit
 from blockstep.language.ops.box import BOX_MASK, BOX_POINTERS
+from blockstep.language.ops.cast import ROUND_TF32
 from blockstep.language.promotion import broadcast_to, constant, to_tensor
 from blockstep.language.value import tensor
 from blockstep.language.value import tuple as tl_tuple
@@ -78,9 +79,7 @@ class tensor_descriptor:
         if len(places) != len(dims):
             raise ValueError(f"expected {len(dims)} offsets, but got {len(places)}")
         size = self.dtype.itemsize
-        pointers = emit(
-            BOX_POINTERS, self.base, *places, *self.strides, shape=dims, itemsize=size
-        )
+        pointers = emit(BOX_POINTERS, self.base, *places, *self.strides, shape=dims, itemsize=size)
         mask = emit(BOX_MASK, *places, *self.shape, axes=tuple(range(len(dims))), shape=dims)
         return pointers, mask
 
@@ -93,7 +92,7 @@ class tensor_descriptor:
             pointers, mask, self._fill(pointers.type.shape), {**_OPTIONS, "volatile": False}
         )
         if self.round_to_tf32 and self.dtype is ty.float32:
-            return emit(_tf32(), block)
+            return emit(ROUND_TF32, block)
         return block
 
     def load(self, offsets: Any) -> Any:
@@ -189,12 +188,6 @@ def _combine_any(name: str, pointers: tensor, block: tensor, mask: tensor) -> No
     emit(ATOMIC_RMW, pointers, block, mask, combine=name, sem="relaxed", scope="gpu")
 
 
-def _tf32() -> Any:
-    from blockstep.language.ops.dot import ROUND_TF32
-
-    return ROUND_TF32
-
-
 def make_tensor_descriptor(
     base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: Any = "zero"
 ) -> tensor_descriptor:
@@ -255,5 +248,3 @@ def load_tensor_descriptor(desc: tensor_descriptor, offsets: Any) -> Any:
 def store_tensor_descriptor(desc: tensor_descriptor, offsets: Any, value: Any) -> Any:
     """Writes a block at `offsets`."""
     return desc.store(offsets, value)
-
-

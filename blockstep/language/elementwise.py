@@ -20,7 +20,6 @@ from blockstep.language.promotion import (
     broadcast_to,
     cast_to,
     constant,
-    integer_type,
     to_tensor,
 )
 from blockstep.language.value import tensor
@@ -108,12 +107,12 @@ def div_rn(x: Any, y: Any) -> Any:
 
 
 def _bitwise(op: Op, x: Any, y: Any) -> Any:
-    a, b = binary(x, y, arithmetic=False)
-    kinds = a.type.scalar, b.type.scalar
-    if not (kinds[0].is_int() and kinds[1].is_int()):
-        raise TypeError(f"unexpected type {kinds[0]} and {kinds[1]}: bits of integers only")
-    target = integer_type(*kinds)
-    return emit(op, cast_to(a, target), cast_to(b, target))
+    a, b = binary(x, y)
+    if not a.type.scalar.is_int():
+        raise TypeError(
+            f"invalid operands of type {a.type} and {b.type}: integers have bits to use"
+        )
+    return emit(op, a, b)
 
 
 def and_(x: Any, y: Any) -> Any:
@@ -138,8 +137,8 @@ def lshift(x: Any, y: Any) -> Any:
 
 def rshift(x: Any, y: Any) -> Any:
     """`n, n -> n`: x >> y, arithmetic if x's own type is signed."""
-    x = to_tensor(x)
-    return _bitwise(ops.ASHR if x.type.scalar.is_int_signed() else ops.LSHR, x, y)
+    own = y if isinstance(y, tensor) and not isinstance(x, tensor) else to_tensor(x)
+    return _bitwise(ops.ASHR if own.type.scalar.is_int_signed() else ops.LSHR, x, y)
 
 
 def _as_int1(x: Any) -> tensor:
@@ -283,5 +282,3 @@ def umulhi(x: Any, y: Any) -> Any:
             f"Expected dtype ['int32', 'int64', 'uint32', 'uint64'] but got {a.type.scalar}"
         )
     return emit(ops.UMULHI, a, b)
-
-

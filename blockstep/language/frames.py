@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from types import CodeType, FrameType, TracebackType
+from typing import Any
 from weakref import ReferenceType, ref
 
 from blockstep.findings import Site, Span
@@ -118,6 +119,6 @@ def is_kernel(code: CodeType) -> bool:
     return kernel_source(code) is not None
 
 
-def span_of_key(key: tuple[int, int]) -> Span:
+def span_of_key(key: Any) -> Span:
     """The place of a site that was noted by its key alone."""
     return _sites[key].span

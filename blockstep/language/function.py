@@ -11,7 +11,7 @@ import functools
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 from blockstep.language import types as ty
@@ -35,9 +35,7 @@ def register_launcher(launcher: Launcher) -> None:
 class KernelParam:
     """One parameter of a kernel: its name, annotation, default, and how launches specialise it."""
 
-    def __init__(
-        self, num: int, param: inspect.Parameter, fixed: bool, unaligned: bool
-    ) -> None:
+    def __init__(self, num: int, param: inspect.Parameter, fixed: bool, unaligned: bool) -> None:
         self.num = num
         self._param = param
         self.name = param.name
@@ -142,7 +140,7 @@ class JITFunction(KernelInterface[Any]):
     @property
     def __code__(self) -> CodeType:
         """The code that runs: debuggers find breakpoints' lines by it."""
-        return self.body.__code__  # type: ignore[attr-defined, no-any-return]
+        return self.prepared.function.__code__
 
     @property
     def body(self) -> Callable[..., Any]:
@@ -166,6 +164,15 @@ class JITFunction(KernelInterface[Any]):
     @property
     def raw_src(self) -> list[str]:
         return self.src.splitlines(keepends=True)
+
+    def rewrite(self) -> Callable[..., Any]:
+        """The function that runs; `rewriter` says where it was found, as Triton's interpreter does."""
+        return self.body
+
+    @property
+    def rewriter(self) -> SimpleNamespace:
+        first = self.fn.__code__.co_firstlineno
+        return SimpleNamespace(def_file_lineno=self.prepared.source.line, first_file_lineno=first)
 
     @property
     def starting_line_number(self) -> int:
@@ -216,6 +223,7 @@ class JITFunction(KernelInterface[Any]):
 
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         """One launch. Raises RuntimeError where the package that launches is not loaded."""
+        __tracebackhide__ = True
         if not _launchers:
             raise RuntimeError("launching needs `import blockstep`")
         return _launchers[0](self, args, kwargs, grid=grid, warmup=warmup)

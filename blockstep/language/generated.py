@@ -7,8 +7,8 @@ transform find it as they find a file's.
 """
 
 from __future__ import annotations
-
 import __future__ as future
+
 import hashlib
 import linecache
 import sys

@@ -1,6 +1,7 @@
 """What everything that can be launched has in common: `kernel[grid](...)`, `run`, `warmup`.
 
-The jit function, the autotuner and heuristics derive from it, and so do the wrappers that libraries write.
+The jit function, the autotuner and heuristics derive from it, and so do the wrappers that
+libraries write.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class KernelInterface(Generic[T]):
         """`kernel[grid]`: a callable that launches over `grid`."""
 
         def launcher(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True  # IPython and pytest pass over this frame
             return self.run(*args, grid=grid, warmup=False, **kwargs)
 
         return launcher

@@ -11,7 +11,7 @@ from blockstep.language.casting import bitcast
 from blockstep.language.elementwise import and_, div_rn, fdiv, umulhi
 from blockstep.language.op import Op, emit
 from blockstep.language.ops import math as ops
-from blockstep.language.promotion import binary, constant, to_tensor
+from blockstep.language.promotion import binary, to_tensor
 from blockstep.language.types import dtype
 
 _WIDE = (ty.float32, ty.float64)
@@ -91,7 +91,7 @@ def abs(x: Any) -> Any:
     x = to_tensor(x)
     scalar = x.type.scalar
     if scalar is ty.float8e4b15:  # held as codes: the sign is the top bit
-        return bitcast(and_(bitcast(x, ty.int8), constant(0x7F, ty.int8)), scalar)
+        return bitcast(and_(bitcast(x, ty.int8), 0x7F), scalar)
     if scalar.is_floating():
         return emit(ops.FABS, x)
     if scalar.is_int_signed():

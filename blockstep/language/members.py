@@ -78,6 +78,25 @@ def _truth(self: tensor) -> bool:
     return machine.get().truth(self, "branch")
 
 
+def _no_power(self: tensor, other: Any) -> Any:
+    """Raises TypeError: blocks have no `**`."""
+    raise TypeError(
+        "blocks have no `**`: multiply, or use tl.exp2(y * tl.log2(x)) or libdevice.pow"
+    )
+
+
+_OTHERS = {
+    "__pow__": _no_power,
+    "__rpow__": _no_power,
+    "__getitem__": _getitem,
+    "__bool__": _truth,
+    "__not__": elementwise.logical_not,
+    "logical_and": elementwise.logical_and,
+    "logical_or": elementwise.logical_or,
+    "to": casting.to,
+}
+
+
 def attach() -> None:
     """Gives `tensor` its operators."""
     for name, function in _OPERATORS.items():
@@ -87,12 +106,8 @@ def attach() -> None:
         setattr(tensor, f"__{name}__", _comparison(function))
     for name, function in _UNARY.items():
         setattr(tensor, f"__{name}__", function)
-    setattr(tensor, "__getitem__", _getitem)
-    setattr(tensor, "__bool__", _truth)
-    setattr(tensor, "to", casting.to)
-    setattr(tensor, "logical_and", elementwise.logical_and)
-    setattr(tensor, "logical_or", elementwise.logical_or)
-    setattr(tensor, "__not__", elementwise.logical_not)
+    for name, function in _OTHERS.items():
+        setattr(tensor, name, function)
 
 
 METHODS = (
@@ -106,9 +121,9 @@ METHODS = (
 
 def attach_methods(functions: dict[str, Any]) -> None:
     """`x.name(...)` for the functions of `METHODS`; `x.T` for the transposed block."""
-    for name in METHODS:
-        setattr(tensor, name, functions[name])
-    tensor.T = property(functions["trans"])
+    for name, method in {n: functions[n] for n in METHODS}.items():
+        setattr(tensor, name, method)
+    tensor.T = property(functions["trans"])  # type: ignore[attr-defined]
 
 
 __all__ = ["attach", "attach_methods"]

@@ -24,7 +24,9 @@ def one_of(value: Any, allowed: tuple[str, ...], what: str) -> str:
         return value
     text = unwrap(value) or ""
     if text not in allowed:
-        raise ValueError(f"{what} {text!r} not supported; it is one of {', '.join(map(repr, allowed))}")
+        raise ValueError(
+            f"{what} {text!r} not supported; it is one of {', '.join(map(repr, allowed))}"
+        )
     return str(text)
 
 
@@ -96,8 +98,12 @@ def load(
     block = block_pointer_of(pointer)
     if block is not None:
         if mask is not None or other is not None:
-            raise ValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
-        return block.load(boundary_check, one_of(padding_option, PADDING, "Padding option"), options)
+            raise ValueError(
+                "`mask` and `other` arguments cannot be specified for loading block pointers"
+            )
+        return block.load(
+            boundary_check, one_of(padding_option, PADDING, "Padding option"), options
+        )
     pointer = check_pointer(pointer, "load")
     _no_boundaries(boundary_check, padding_option, "loading")
     if unwrap(mask) is None:
@@ -138,7 +144,9 @@ def store(
     block = block_pointer_of(pointer)
     if block is not None:
         if mask is not None:
-            raise ValueError("`mask` and `other` arguments cannot be specified for storing block pointers")
+            raise ValueError(
+                "`mask` and `other` arguments cannot be specified for storing block pointers"
+            )
         return block.store(value, boundary_check, options)
     pointer = check_pointer(pointer, "store")
     _no_boundaries(boundary_check, "", "storing")

@@ -141,8 +141,20 @@ def _check_pointers(x: dtype, y: dtype, allow_x: bool, allow_y: bool) -> None:
             raise TypeError(f"invalid operands of type {a} and {b}")
 
 
+def check_fp8(value: Any, target: dtype) -> None:
+    """Raises TypeError for a Python number in an 8-bit float: Triton can only write zero there."""
+    if target.primitive_bitwidth == 8 and value != 0:
+        raise TypeError(
+            f"the Python number {value} cannot be {target}: convert the block to float16 or "
+            "float32 first"
+        )
+
+
 def _check_literal(value: Any, target: dtype) -> None:
-    if not target._integer or isinstance(value, (float, np.floating)):
+    if not target._integer:
+        check_fp8(value, target)
+        return
+    if isinstance(value, (float, np.floating)):
         return
     if value < 0 and target.is_int_unsigned():
         raise ValueError(
@@ -216,7 +228,7 @@ def _operand(
     value: Any, literal: bool, target: dtype | None, kind: dtype, shape: tuple[int, ...]
 ) -> tensor:
     if not literal:
-        return cast_to(value, target) if target is not None else value  # type: ignore[no-any-return]
+        return cast_to(value, target) if target is not None else value
     if target is not None:
         _check_literal(value, target)
     return constant(value, ty.blocked(target if target is not None else kind, shape))
@@ -228,7 +240,8 @@ def cast_to(x: tensor, target: dtype) -> tensor:
         return x
     from blockstep.language.casting import cast
 
-    return cast(x, target)
+    result: tensor = cast(x, target)
+    return result
 
 
 def broadcast(x: tensor, y: tensor) -> tuple[tensor, tensor]:

@@ -75,8 +75,15 @@ def _lines(fn: FunctionType) -> tuple[list[str], int]:
     everything = linecache.getlines(code.co_filename, fn.__globals__)
     if 0 < code.co_firstlineno <= len(everything):
         return inspect.getblock(everything[code.co_firstlineno - 1 :]), code.co_firstlineno
-    found, first = inspect.getsourcelines(fn)
-    return found, first
+    try:
+        return inspect.getsourcelines(fn)
+    except OSError:
+        raise OSError(
+            f"the source of `{fn.__name__}` is not to be found: {code.co_filename} is no file and "
+            "linecache does not know it; define the kernel in a file or a notebook cell, or, for "
+            "exec: compile(text, name, 'exec') and linecache.cache[name] = (len(text), None, "
+            "text.splitlines(True), name)"
+        ) from None
 
 
 def _parse(lines: list[str], first: int, fn: FunctionType) -> Source:

@@ -19,12 +19,16 @@ from blockstep.language.constant import unwrap
 TRITON_MAX_TENSOR_NUMEL = 1048576
 
 
-class SIGNEDNESS(Enum):
+class Signedness(Enum):
+    """How an integer type reads its top bit."""
+
     SIGNED = 0
     UNSIGNED = 1
 
 
-class KIND(Enum):
+class Kind(Enum):
+    """What a literal is compared by: a literal of a lower kind takes the other operand's type."""
+
     BOOLEAN = 0
     INTEGRAL = 1
     FLOATING = 2
@@ -53,8 +57,8 @@ class dtype:
     FP_TYPES: ClassVar[list[str]] = list(_FLOATS)
     STANDARD_FP_TYPES: ClassVar[list[str]] = ["fp16", "bf16", "fp32", "fp64"]
     OTHER_TYPES: ClassVar[list[str]] = ["void"]
-    SIGNEDNESS = SIGNEDNESS
-    KIND = KIND
+    SIGNEDNESS = Signedness
+    KIND = Kind
 
     _known: ClassVar[dict[str, dtype]] = {}
 
@@ -64,7 +68,7 @@ class dtype:
     itemsize: int
     fp_mantissa_width: int
     exponent_bias: int
-    int_signedness: SIGNEDNESS
+    int_signedness: Signedness
     int_bitwidth: int
     lowest: int
     highest: int
@@ -105,7 +109,7 @@ class dtype:
         bits = int(name.removeprefix("u").removeprefix("int"))
         signed = name in self.SINT_TYPES
         self._integer = True
-        self.int_signedness = SIGNEDNESS.SIGNED if signed else SIGNEDNESS.UNSIGNED
+        self.int_signedness = Signedness.SIGNED if signed else Signedness.UNSIGNED
         self.int_bitwidth = self.primitive_bitwidth = bits
         self.itemsize = max(bits // 8, 1)
         self.numpy = np.dtype(bool if bits == 1 else name)
@@ -176,10 +180,10 @@ class dtype:
         return self.name in self.STANDARD_FP_TYPES
 
     def is_int_signed(self) -> bool:
-        return self._integer and self.int_signedness is SIGNEDNESS.SIGNED
+        return self._integer and self.int_signedness is Signedness.SIGNED
 
     def is_int_unsigned(self) -> bool:
-        return self._integer and self.int_signedness is SIGNEDNESS.UNSIGNED
+        return self._integer and self.int_signedness is Signedness.UNSIGNED
 
     def is_int(self) -> bool:
         return self._integer
@@ -187,10 +191,10 @@ class dtype:
     def is_bool(self) -> bool:
         return self.name == "int1"
 
-    def kind(self) -> KIND:
+    def kind(self) -> Kind:
         if self.is_bool():
-            return KIND.BOOLEAN
-        return KIND.INTEGRAL if self._integer else KIND.FLOATING
+            return Kind.BOOLEAN
+        return Kind.INTEGRAL if self._integer else Kind.FLOATING
 
     def get_int_max_value(self) -> int:
         return self.highest
@@ -231,7 +235,7 @@ class dtype:
     def mangle(self) -> str:
         """The type's part of a specialised function's name (Triton: `i32`, `u8`, `fp32`)."""
         if self._integer:
-            return ("i" if self.int_signedness is SIGNEDNESS.SIGNED else "u") + str(
+            return ("i" if self.int_signedness is Signedness.SIGNED else "u") + str(
                 self.int_bitwidth
             )
         return "V" if self.name == "void" else self.name

@@ -1,29 +1,31 @@
 """`triton.autotune`, `triton.heuristics`, `triton.Config`.
 
-On a machine that interprets, timing says nothing about the chip, so a configuration is chosen by a fixed
-rule (`BLOCKSTEP_AUTOTUNE`):
+On a machine that interprets, timing says nothing about the chip, so a configuration is chosen by a
+fixed rule (`BLOCKSTEP_AUTOTUNE`):
 
 * `first` (default): the first configuration that runs. Nothing else is tried.
-* `measure`: every configuration is timed with `do_bench`. Passing `do_bench=` to the decorator asks for
-  this too.
-* `rerun`: as `first`, and the kernel is launched a second time on what the first launch left. Arguments
-  that then change would be wrong after Triton's own tuning, which launches many times on the same memory:
-  `RerunChangesResult` warns about them (`restore_value` and `reset_to_zero` are the cure).
+* `measure`: every configuration is timed with `do_bench`. Passing `do_bench=` to the decorator
+  asks for this too.
+* `rerun`: as `first`, and the kernel is launched a second time on what the first launch left.
+  Arguments that then change would be wrong after Triton's own tuning, which launches many times on
+  the same memory: `RerunChangesResult` warns about them (`restore_value` and `reset_to_zero` are
+  the cure). Judged runs always do this, and file a finding instead.
 
-Invariant: whatever a trial writes is put back, all of it, before the next trial and before the launch that
-counts, whether or not `restore_value` names it. OutOfResources, CompileTimeAssertionFailure and PTXASError
-exclude a configuration; every other exception is the kernel's and goes to the caller. Libraries derive from
-`Autotuner`: its attributes and the signatures of `run`, `_bench`, `prune_configs` are Triton's.
+Invariant: whatever a trial writes is put back, all of it, before the next trial and before the
+launch that counts, whether or not `restore_value` names it. OutOfResources,
+CompileTimeAssertionFailure and PTXASError exclude a configuration; every other exception is the
+kernel's and goes to the caller. Libraries derive from `Autotuner`: its attributes and the
+signatures of `run`, `_bench`, `prune_configs` are Triton's.
 """
 
 from __future__ import annotations
 
 import builtins
+import functools
 import inspect
 import os
 import sys
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -35,9 +37,10 @@ from blockstep.errors import (
     PTXASError,
 )
 from blockstep.language.interface import KernelInterface
-from blockstep.runtime import session
+from blockstep.runtime import rerun, session
 from blockstep.runtime.config import Config, Hook, Pruning
-from blockstep.runtime.snapshot import Snapshot, arrays
+from blockstep.runtime.rerun import RerunChangesResult
+from blockstep.runtime.snapshot import Snapshot
 
 __all__ = [
     "Autotuner", "AutotunerError", "Config", "Heuristics", "KernelInterface", "OutOfResources",
@@ -49,10 +52,6 @@ RULES = ("first", "measure", "rerun")
 EXCLUDED = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 NEVER = [float("inf")] * 3
 UNTRIED = [sys.float_info.max] * 3
-
-
-class RerunChangesResult(UserWarning):
-    """A second launch on the same memory gives another result, so tuning on a GPU corrupts it."""
 
 
 def rule() -> str:
@@ -139,15 +138,23 @@ class Autotuner(KernelInterface[Any]):
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Choose a configuration (once a key), then launch with it."""
         nargs = self.nargs = dict(zip(self.arg_names, args, strict=False))
+        tuned = len(self.cache)
         try:
             config, result = self._choose(nargs, args, kwargs)
-            if result is not _NOTHING:
-                return result
-            if config.pre_hook is not None:
-                config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
-            return self.fn.run(*args, **kwargs, **config.all_kwargs())
+            if result is _NOTHING:
+                if config.pre_hook is not None:
+                    config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
+                result = self.fn.run(*args, **kwargs, **config.all_kwargs())
+            if len(self.cache) > tuned and self._doubted():
+                self._rerun(nargs, args, kwargs, config)
+            return result
         finally:
             self.nargs = None
+
+    def _doubted(self) -> bool:
+        """Whether to find out what launching again would change."""
+        asked = rule() == "rerun" or session.current().options.judged
+        return asked and not self.user_defined_post_hook
 
     def _choose(
         self, nargs: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -185,7 +192,8 @@ class Autotuner(KernelInterface[Any]):
     def _first(
         self, nargs: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Config, Any]:
-        """Launch with the first configuration that is not excluded; that launch is the one that counts."""
+        """Launch with the first configuration that is not excluded; that launch is the one that
+        counts."""
         configs = self.prune_configs(kwargs)
         before = Snapshot([*args, *kwargs.values()]) if len(configs) > 1 else Snapshot([])
         self.configs_timings = {}
@@ -206,7 +214,8 @@ class Autotuner(KernelInterface[Any]):
     def _launch(
         self, nargs: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], config: Config
     ) -> tuple[Any, float]:
-        """One launch as after tuning: arguments of `reset_to_zero` are zero, hooks of the configuration ran."""
+        """One launch as after tuning: arguments of `reset_to_zero` are zero, hooks of the
+        configuration ran."""
         _refuse_conflicts(config, kwargs)
         named = {**nargs, **kwargs, **config.all_kwargs()}
         self.pre_hook(named, reset_only=True)
@@ -219,29 +228,23 @@ class Autotuner(KernelInterface[Any]):
     def _rerun(
         self, nargs: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], config: Config
     ) -> None:
-        """Launch again on what the first launch left, name what differs, and put it back."""
-        named = {k: v for k, v in {**nargs, **kwargs}.items() if k not in self.restore_value}
-        once = Snapshot([*args, *kwargs.values()])
-        self._launch(nargs, args, kwargs, config)
-        changed = [k for k, v in named.items() if any(once.changed(a) for a in arrays([v]))]
-        once.restore()
+        """Find out what launching again would change, and say it."""
+        named = {**nargs, **kwargs}
+        launch = functools.partial(self._launch, nargs, args, kwargs, config)
+        changed = rerun.changed(named, self.restore_value, launch)
         if changed:
-            names = ", ".join(repr(name) for name in changed)
-            warnings.warn(
-                f"{self.base_fn.__name__}: launching it again changes {names}, and tuning launches many "
-                f"times on the same memory; add restore_value=[{names}] or reset_to_zero=[{names}]",
-                RerunChangesResult,
-                stacklevel=5,
-            )
+            rerun.tell(self.__name__, changed, len(self.configs))
 
     def _tune(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
-        """Time every configuration (or, under the fixed rule, try until one runs) and take the best."""
+        """Time every configuration (or, under the fixed rule, try until one runs) and take the
+        best."""
         configs = self.prune_configs(kwargs)
         self.configs_timings = {c: self._bench(*args, config=c, **kwargs) for c in configs}
         return builtins.min(self.configs_timings, key=self.configs_timings.__getitem__)
 
     def _bench(self, *args: Any, config: Config, **meta: Any) -> Any:
-        """Times (median, 20 %, 80 %) of `config` in ms, infinite if it is excluded; memory is put back."""
+        """Times (median, 20 %, 80 %) of `config` in ms, infinite if it is excluded; memory is put
+        back."""
         if not self.measured and self._settled is not None and self._settled is self.nargs:
             return list(UNTRIED)
         if knobs.autotuning.print:
@@ -290,7 +293,7 @@ class Autotuner(KernelInterface[Any]):
             print(f"Autotuning failed with {error}")
 
     def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
-        """The configurations worth trying: `early_config_prune`, then the `top_k` of `perf_model`."""
+        """The configurations worth trying: after `early_config_prune`, the `top_k` of a model."""
         return self.pruning.keep(self.configs, self.nargs or {}, kwargs)
 
     def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
@@ -362,9 +365,11 @@ def autotune(
     do_bench: Hook | None = None,
     cache_results: bool = False,
 ) -> Callable[[Any], Autotuner]:
-    """Decorate a jit function with configurations to choose from, anew when a `key` argument changes.
+    """Decorate a jit function with configurations to choose from, anew when a `key` argument
+    changes.
 
-    @triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+    @triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})],
+    key=["n"])
     """
 
     def decorator(fn: Any) -> Autotuner:
@@ -378,7 +383,8 @@ def autotune(
 
 
 def heuristics(values: Mapping[str, Hook]) -> Callable[[Any], Heuristics]:
-    """Decorate a jit function with meta-parameters that are computed: `{"EVEN": lambda args: ...}`."""
+    """Decorate a jit function with meta-parameters that are computed: `{"EVEN": lambda args:
+    ...}`."""
 
     def decorator(fn: Any) -> Heuristics:
         return Heuristics(fn, fn.arg_names, values)

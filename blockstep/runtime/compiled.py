@@ -1,7 +1,9 @@
-"""What a launch or a warm-up returns, `CompiledKernel`, and what it tells the hooks of `blockstep.knobs`.
+"""What a launch or a warm-up returns, `CompiledKernel`, and what it tells the hooks of
+`blockstep.knobs`.
 
-On the machines that interpret nothing is compiled, so `asm` is empty, and registers and shared memory are
-nominal figures: enough for host code that divides by them to size a grid, and no statement about the chip.
+On the machines that interpret nothing is compiled, so `asm` is empty, and registers and shared
+memory are nominal figures: enough for host code that divides by them to size a grid, and no
+statement about the chip.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ class CompiledKernel:
             knobs.runtime.kernel_load_end_hook(self.module, self.function, self.name, {}, self.hash)
 
     def launch_metadata(self, grid: tuple[int, ...], values: Mapping[str, Any]) -> LazyDict:
-        """What the hooks around a launch are told: names, and what `jit(launch_metadata=)` computes."""
+        """What the hooks around a launch are told: names, and what `jit(launch_metadata=)`
+        computes."""
         told = LazyDict({"name": self.name, "function": self.function, "stream": 0})
         compute = getattr(self.src, "launch_metadata", None)
         if compute is not None:

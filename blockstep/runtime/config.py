@@ -59,7 +59,8 @@ class Config:
 
 
 class Pruning:
-    """The `prune_configs_by` of a tuner: `early_config_prune`, then the `top_k` best of `perf_model`."""
+    """The `prune_configs_by` of a tuner: `early_config_prune`, then the `top_k` best of
+    `perf_model`."""
 
     def __init__(self, rules: Mapping[str, Any] | None) -> None:
         rules = rules or {}

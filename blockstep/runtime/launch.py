@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from blockstep import diagnostics, knobs, target
-from blockstep.errors import TritonError
-from blockstep.findings import CompileFault, Event, GridLimit, Span
+from blockstep.errors import TritonError, UnsupportedError
+from blockstep.findings import CompileFault, Event, GridLimit, Span, Waiter, UnsupportedUse
 from blockstep.findings import Deadlock as DeadlockFound
-from blockstep.findings import Waiter
 from blockstep.interp import breakpoints
 from blockstep.interp.checkers import checkers_for
 from blockstep.interp.events import Checker, Launched
@@ -50,6 +49,7 @@ def launch(
     function: JITFunction, args: tuple[Any, ...], kwargs: dict[str, Any], *, grid: Any, warmup: bool
 ) -> CompiledKernel:
     """Runs `function` over `grid`. With `warmup`, only checks what a launch would check."""
+    __tracebackhide__ = True
     options, named = split_options(kwargs, function)
     for hook in function.pre_run_hooks:
         hook(*args, **kwargs)
@@ -78,9 +78,7 @@ def _host_span() -> Span | None:
     return None if frame is None else frames.user_site(2).span
 
 
-def _body(
-    function: JITFunction, bound: Bound, current: session.Session, host: Span | None
-) -> Any:
+def _body(function: JITFunction, bound: Bound, current: session.Session, host: Span | None) -> Any:
     """The function to run. Raises CompilationError for what the language certainly rejects."""
     constants = {a.name: a.value for a in bound.arguments if a.kind == "constexpr"}
     runtime = frozenset(a.name for a in bound.arguments if a.kind in ("scalar", "pointer"))
@@ -145,12 +143,13 @@ def _run(
     host: Span | None,
     current: session.Session,
 ) -> None:
+    __tracebackhide__ = True
     breakpoints.install()
     chosen = current.options
     name = function.__name__
     record = current.report.begin_launch(name, grid, "step", host)
     judged = chosen.judged and current.report.filters.judges(name, record.number)
-    judge = _Judge(current) if judged else None
+    judge = _Judge(current) if chosen.judged else None  # the report drops what is filtered out
     device = target.current()
     body = _body(function, bound, current, host)
     breakpoints.register(body.__code__)
@@ -159,7 +158,7 @@ def _run(
     plan = _Plan(function.__name__, body, bound, grid, options, host, current, judge, record.number)
     started = time.perf_counter()
     try:
-        if judge is not None and chosen.seeds > 1 and current.report.wants("order"):
+        if judged and chosen.seeds > 1 and current.report.wants("order"):
             record.programs = orders.try_orders(plan, chosen.seed, chosen.seeds)
         else:
             record.programs = plan.run(chosen.seed)
@@ -186,18 +185,26 @@ class _Plan:
 
     def run(self, seed: int) -> int:
         """Runs every program instance; how many finished."""
+        __tracebackhide__ = True
         chosen = self.current.options
         scheduler = Scheduler(self.grid, seed=seed, only=chosen.programs)
-        wants = self.current.report.wants
+        report = self.current.report
+        judged = self.judge is not None and report.filters.judges(self.kernel, self.number)
         machine = StepMachine(
             self.kernel, self.grid, self.bound.space, scheduler, target.current(),
             self.options["num_warps"], (), self.judge, self.host, self.number,
-            _watched(self.current) if self.judge is not None else frozenset(),
+            _watched(self.current) if judged or self.current.on_instance else frozenset(),
         )  # fmt: skip
         if self.judge is not None:
+            wants = report.wants if judged else _nothing
             machine.checkers = checkers_for(wants, self.current.outputs)
         _execute(machine, self.body, self.bound, self.current)
         return scheduler.finished
+
+
+def _nothing(kind: str) -> bool:
+    """What is wanted of a launch that the filters leave out: it only runs safely."""
+    return False
 
 
 def _watched(current: session.Session) -> frozenset[str]:
@@ -239,6 +246,7 @@ def _fits(
 def _execute(
     machine: StepMachine, body: Callable[..., Any], bound: Bound, current: session.Session
 ) -> None:
+    __tracebackhide__ = True
     _announce(machine, current)
     token = language_op.machine.set(machine)
     shown = progress.Progress(machine) if current.options.progress else None
@@ -302,13 +310,21 @@ def _instance(
 
 def _explain(machine: StepMachine, error: BaseException, current: session.Session) -> None:
     excused = session.excused.get()
-    if isinstance(error, TritonError) and machine.judge is not None and not isinstance(error, excused):
+    if (
+        isinstance(error, TritonError)
+        and machine.judge is not None
+        and not isinstance(error, excused)
+    ):
         site = frames.blamed(error)
         if site is not None:
             message = getattr(error, "error_message", None) or str(error)
             where = machine.context(site)
             where["span"] = getattr(error, "span", None) or where["span"]
-            diagnostics.record(current.report, CompileFault(**where, message=message))
+            if isinstance(error, UnsupportedError):
+                event: Event = UnsupportedUse(**where, what=message)
+            else:
+                event = CompileFault(**where, message=message)
+            diagnostics.record(current.report, event)
     breakpoints.leave_kernel(error, machine.kernel, machine.scheduler.program, machine.grid)
 
 

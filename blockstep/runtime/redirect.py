@@ -1,14 +1,14 @@
 """`import triton` gives blockstep, in this process, from `install()` to `uninstall()`.
 
-A finder in front of `sys.meta_path` answers for every name under `triton`. A name in `ALIASES` is another name
-of the *same module object* (`triton.language is blockstep.language`); submodules of an aliased package follow
-it; names in `UNSUPPORTED` fail with the reason. Everything else under `triton` does not exist. Package
-metadata says 3.6.0. When the process imports torch and has no GPU, `blockstep.runtime.torch_device` lets scripts
-that say `cuda` run.
+A finder in front of `sys.meta_path` answers for every name under `triton`. A name in `ALIASES` is
+another name of the *same module object* (`triton.language is blockstep.language`); submodules of
+an aliased package follow it; names in `UNSUPPORTED` fail with the reason. Everything else under
+`triton` does not exist. Package metadata says 3.6.0. When the process imports torch and has no
+GPU, `blockstep.runtime.torch_device` lets scripts that say `cuda` run.
 
-Nothing of a real Triton is touched on disk. Its modules, if loaded, are put aside and come back with
-`uninstall()`; objects already taken from them stay what they were. A library that needs the real Triton
-beside ours gets it in a child process.
+Nothing of a real Triton is touched on disk. Its modules, if loaded, are put aside and come back
+with `uninstall()`; objects already taken from them stay what they were. A library that needs the
+real Triton beside ours gets it in a child process.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ ALIASES = {
     "triton.backends": f"{COMPAT}.backend",
     "triton.backends.compiler": f"{COMPAT}.backend",
     "triton.backends.driver": f"{COMPAT}.driver",
-    "triton.backends.nvidia": f"{COMPAT}.backend",
-    "triton.backends.nvidia.compiler": f"{COMPAT}.backend",
-    "triton.backends.nvidia.driver": f"{COMPAT}.backend",
+    "triton.backends.nvidia": f"{COMPAT}.nvidia",
+    "triton.backends.nvidia.compiler": f"{COMPAT}.nvidia",
+    "triton.backends.nvidia.driver": f"{COMPAT}.nvidia",
     "triton.profiler": f"{COMPAT}.profiler",
     "triton.profiler.viewer": f"{COMPAT}.profiler",
 }
 
 UNSUPPORTED = {
-    "triton.experimental": "it programs lanes, layouts and shared memory by hand, outside the block language",
+    "triton.experimental": "it programs lanes and layouts by hand, outside the block language",
     "triton.compiler.code_generator": "there is no MLIR, so nothing generates it",
     "triton.backends.amd": "there is no AMD compiler",
     "triton.profiler.language": "there are no device counters",
@@ -75,7 +75,8 @@ FOLLOWED = ("triton.language", "triton.tools")
 """Aliased packages whose other submodules are ours under the same name."""
 
 ENTERED = {"triton.runtime": ("triton.runtime.driver",)}
-"""Submodules that are loaded with their package, because an object of the package has their name."""
+"""Submodules that are loaded with their package, because an object of the package has their name.
+"""
 
 
 class AliasLoader(importlib.abc.Loader):
@@ -190,7 +191,8 @@ def _resolve(fullname: str) -> ModuleType | None:
 
 
 def _module(name: str) -> ModuleType | None:
-    """The module called `name`, also where it is only an attribute of its parent; None if there is none."""
+    """The module called `name`, also where it is only an attribute of its parent; None if there is
+    none."""
     if name in sys.modules:
         return sys.modules[name]
     parent, _, child = name.rpartition(".")
@@ -219,7 +221,8 @@ def installed() -> bool:
 
 
 def install(device_map: bool = True) -> None:
-    """From here on `import triton` gives blockstep. `device_map=False` leaves torch's devices alone."""
+    """From here on `import triton` gives blockstep. `device_map=False` leaves torch's devices
+    alone."""
     global _active
     if _active is not None:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bdb
 import os
 import runpy
 import sys
@@ -15,6 +16,7 @@ def run(target: str, args: Sequence[str], *, module: bool = False) -> int:
 
     The traceback of an exception is printed without frames of ours."""
     before = sys.argv, list(sys.path)
+    tracer = sys.gettrace()
     sys.argv = [target, *args]
     try:
         if module:
@@ -26,11 +28,17 @@ def run(target: str, args: Sequence[str], *, module: bool = False) -> int:
         return 0
     except SystemExit as stop:
         return _status(stop)
+    except bdb.BdbQuit:  # a person has seen enough
+        if tracer is not None:  # the debugger that runs us ends it
+            raise
+        return 0
     except BaseException as error:  # noqa: BLE001 (printed, as the interpreter would at top level)
         _print(error)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     finally:
         sys.argv, sys.path[:] = before
+        if sys.gettrace() is not tracer:  # a debugger's: its next stop would be in our own exit
+            sys.settrace(tracer)
 
 
 def _status(stop: SystemExit) -> int:

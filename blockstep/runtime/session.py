@@ -16,7 +16,6 @@ from typing import Any
 from blockstep import allow as allow_lists
 from blockstep.findings import Filters, Report, Severity
 from blockstep.interp.checkers.grid import Outputs
-from blockstep.interp.checkers.grid import Outputs
 from blockstep.options import MACHINES, Options, Program, machine_from_environment
 
 
@@ -27,7 +26,6 @@ class Session:
     options: Options
     report: Report
     outputs: Outputs = field(default_factory=Outputs)  # unfinished ones, judged at the end
-    outputs: Outputs = field(default_factory=Outputs)  # that launches left unfinished
     file: Path | None = None  # where a child process leaves its report
     on_instance: Callable[[str, Any, Program], None] | None = None  # a debugger's: kernel, code, id
 
@@ -83,6 +81,13 @@ def machine(name: str) -> Iterator[None]:
         raise ValueError(f"no machine is called {name!r}; there are {', '.join(MACHINES)}")
     session = current()
     with using(replace(session, options=replace(session.options, machine=name))):
+        yield
+
+
+@contextmanager
+def unjudged() -> Iterator[None]:
+    """Launches inside run on the same machine, and nothing that they do is judged."""
+    with using(make(replace(current().options, judged=False))):
         yield
 
 

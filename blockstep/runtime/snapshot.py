@@ -1,8 +1,8 @@
 """Copies of everything a launch could write, to put back after a trial.
 
-The unit is the storage, not the argument: overlapping views are saved once, and the padding between the
-rows of a strided view is put back as well. What is reached only through an address stored in memory is
-not seen.
+The unit is the storage, not the argument: overlapping views are saved once, and the padding
+between the rows of a strided view is put back as well. What is reached only through an address
+stored in memory is not seen.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def arrays(values: Iterable[Any]) -> Iterator[Any]:
-    """The NumPy arrays and PyTorch tensors in `values`: inside tuples, lists, wrappers and descriptors too."""
+    """The NumPy arrays and PyTorch tensors in `values`: inside tuples, lists, wrappers and
+    descriptors too."""
     torch = sys.modules.get("torch")
     for value in values:
         if isinstance(value, np.ndarray) or (torch is not None and isinstance(value, torch.Tensor)):

@@ -1,7 +1,9 @@
-"""What `torch.cuda` answers while the device map is in force: one device, as its profile describes it.
+"""What `torch.cuda` answers while the device map is in force: one device, as its profile describes
+it.
 
-`answers()` lists (owner, name, value) for every attribute that is replaced. Memory figures are those of a device
-on which nothing is allocated; streams are one, in order; events measure wall-clock time.
+`answers()` lists (owner, name, value) for every attribute that is replaced. Memory figures are
+those of a device on which nothing is allocated; streams are one, in order; events measure
+wall-clock time.
 """
 
 from __future__ import annotations
@@ -137,9 +139,10 @@ CONSTANTS: dict[Any, tuple[str, ...]] = {
     True: ("is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported"),
     False: ("is_current_stream_capturing", "can_device_access_peer"),
     None: (
-        "synchronize", "set_device", "set_stream", "empty_cache", "ipc_collect", "init", "_lazy_init",
-        "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats",
-        "manual_seed", "manual_seed_all", "seed", "seed_all", "set_per_process_memory_fraction",
+        "synchronize", "set_device", "set_stream", "empty_cache", "ipc_collect", "init",
+        "_lazy_init", "reset_peak_memory_stats", "reset_max_memory_allocated",
+        "reset_accumulated_memory_stats", "manual_seed", "manual_seed_all", "seed", "seed_all",
+        "set_per_process_memory_fraction",
     ),
 }  # fmt: skip
 NUMBERS = {
@@ -155,7 +158,8 @@ def _constant(value: Any) -> Callable[..., Any]:
 
 
 def _as(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of its own that calls `function`: torch's compiler wants one object for each name."""
+    """A function of its own that calls `function`: torch's compiler wants one object for each
+    name."""
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)

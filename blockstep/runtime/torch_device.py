@@ -1,12 +1,14 @@
 """PyTorch scripts that say `cuda` run on a machine without a GPU.
 
-Inside the map the device `cuda` is another name of the CPU: factories, `.to`, `.cuda` and `torch.device` give CPU
-tensors, and `torch.cuda` answers from the device profile in force. Tensors keep saying what they are
-(`x.device` is `cpu`, `x.is_cuda` is False). Where torch sees a real GPU nothing is changed.
+Inside the map the device `cuda` is another name of the CPU: factories, `.to`, `.cuda` and
+`torch.device` give CPU tensors, and `torch.cuda` answers from the device profile in force. Tensors
+keep saying what they are (`x.device` is `cpu`, `x.is_cuda` is False). Where torch sees a real GPU
+nothing is changed.
 
-The map is a TorchFunctionMode. Torch keeps modes per thread, so threads started while it is in force enter it
-too; and torch takes a mode off while a function of its own runs, so Python code that such a function calls
-back (backward passes, Python kernels of `torch.library`) puts it on again.
+The map is a TorchFunctionMode. Torch keeps modes per thread, so threads started while it is in
+force enter it too; and torch takes a mode off while a function of its own runs, so Python code
+that such a function calls back (backward passes, Python kernels of `torch.library`) puts it on
+again.
 """
 
 from __future__ import annotations

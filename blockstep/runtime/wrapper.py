@@ -1,7 +1,8 @@
-"""Array stand-ins of the host side: a buffer seen as another element type, and a type without a buffer.
+"""Array stand-ins of the host side: a buffer seen as another element type, and a type without a
+buffer.
 
-`TensorWrapper` is how an int8 buffer is passed as fp8, or an int16 one as uint16; `MockTensor` is what
-`kernel.warmup` takes where only the type matters. Neither copies or converts anything.
+`TensorWrapper` is how an int8 buffer is passed as fp8, or an int16 one as uint16; `MockTensor` is
+what `kernel.warmup` takes where only the type matters. Neither copies or converts anything.
 """
 
 from __future__ import annotations

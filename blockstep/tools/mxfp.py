@@ -88,10 +88,9 @@ class MXFP4Tensor(_Codes):
         zero."""
         import torch
 
-        if not 0 <= dim < self.data.ndim:
-            raise IndexError(
-                f"there is no dimension {dim} to pack along: the rank is {self.data.ndim}"
-            )
+        rank = self.data.ndim
+        if not 0 <= dim < rank:
+            raise AssertionError(f"there is no dimension {dim} to pack along: the rank is {rank}")
         moved = self.data.movedim(dim, -1)
         if moved.shape[-1] % 2:
             moved = torch.nn.functional.pad(moved, (0, 1))

@@ -13,7 +13,7 @@ from blockstep.interp.checkers.uninit import Uninit
 from blockstep.interp.events import Checker
 
 # Bounds comes first: the others may assume that every active lane lies inside its storage.
-ALL: tuple[type[Checker], ...] = (Bounds, Uninit, Overlap, Race)
+ALL: tuple[type[Checker], ...] = (Bounds, Uninit, Overlap, Race, Grid)
 
 
 def checkers_for(wants: Callable[[str], bool], outputs: Outputs | None = None) -> list[Checker]:

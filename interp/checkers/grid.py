@@ -2,7 +2,8 @@
 
 An output is memory that a factory made and nobody initialised, of which a launch wrote a part.
 Another launch or the host may write the rest, so such outputs are kept in `Outputs` until the end
-of the session, and judged then. A grid that is too large for the device is refused before it runs
+of the session, and judged then. One that a later launch reads is scratch memory: what it reads of
+it is for the uninit checker to judge. A grid that is too large for the device is refused before it runs
 (`runtime.launch`).
 """
 
@@ -86,6 +87,16 @@ class Outputs:
         while sum(o.storage.nbytes for o in self._waiting.values()) > _KEPT:
             self._waiting.pop(next(iter(self._waiting))).judge()
 
+    def read(self, storage: Storage) -> None:
+        """A later launch reads here: scratch memory, and that launch knows which part to read."""
+        for key, output in list(self._waiting.items()):
+            if output.storage.base == storage.base:
+                del self._waiting[key]
+
+    def bases(self) -> set[int]:
+        """Where the memory of the unfinished outputs starts."""
+        return {output.storage.base for output in self._waiting.values()}
+
     def judge(self) -> None:
         """The session is over: what is unwritten now was never written."""
         waiting, self._waiting = self._waiting, {}
@@ -109,19 +120,29 @@ class Grid(Checker):
         self._idle: list[Program] = []
         self._instances = self._accesses = 0
         self._stores: dict[int, tuple[Storage, View, Site]] = {}
+        self._scratch = self.outputs.bases() if self.outputs is not None else set()
 
     def access(self, access: Access) -> None:
         """Remembers who touched memory, and which argument was stored to."""
         self._accesses += 1
-        if not reach_of(access).count:
+        count = reach_of(access).count
+        if count or access.skipped:
+            self._touched.add(access.program)
+        if not count:
             return
-        self._touched.add(access.program)
         storage, view = access.storage, access.view
+        if self._scratch and access.kind != "write" and storage is not None:
+            self._read_scratch(storage)
         if access.kind == "read" or storage is None or storage.written is None:
             return
         set_written(storage, reach_of(access))  # the uninit checker may be off
         if view is not None and id(view) not in self._stores:
             self._stores[id(view)] = (storage, view, access.site)
+
+    def _read_scratch(self, storage: Storage) -> None:
+        if storage.base in self._scratch and self.outputs is not None:
+            self._scratch.discard(storage.base)
+            self.outputs.read(storage)
 
     def instance_end(self, program: Program) -> None:
         """Idle or not."""

@@ -301,32 +301,25 @@ class Race(Checker):
         elements = () if view is None else elements_of(view, reach.addresses[lanes])
         count = int(lanes.sum())
         p = self._instance(access.program)
+        sides = [
+            Touch(a.op, a.site.span, program, elements, count, sem=a.sem, scope=a.scope)
+            for a, program in ((first, first.instance.program), (access, access.program))
+        ]
+        place, backwards = access.site, _loads_before(access, first)
+        if backwards:
+            place = first.site
+            sides.reverse()
         self.found(
             RaceFound,
-            access.site,
-            access.program,
+            place,
+            sides[1].program,
             argument=None if view is None else Argument.of(view),
-            first=Touch(
-                first.op,
-                first.site.span,
-                first.instance.program,
-                elements,
-                count,
-                sem=first.sem,
-                scope=first.scope,
-            ),
-            second=Touch(
-                access.op,
-                access.site.span,
-                access.program,
-                elements,
-                count,
-                sem=access.sem,
-                scope=access.scope,
-            ),
+            first=sides[0],
+            second=sides[1],
             same_value=same,
             why=self._why(access, first, p),
             seed=self.launched.seed,
+            backwards=backwards,
         )
 
     def _why(self, access: Access, first: Epoch, p: Instance) -> Why:
@@ -341,6 +334,13 @@ class Race(Checker):
         if first.atomic and access.kind == "atomic":
             return "scope" if "cta" in (first.scope, access.scope) else "plain"
         return "mixed" if first.atomic or access.kind == "atomic" else "plain"
+
+
+def _loads_before(access: Access, first: Epoch) -> bool:
+    """Whether a load raced with a store that stands after it in the source: load, add, store."""
+    one, two = access.site, first.site
+    plain = access.op == "load" and first.op == "store"
+    return plain and one.code is two.code and one.lasti < two.lasti
 
 
 def _mapped(values: Table, to: dict[int, int]) -> Table:

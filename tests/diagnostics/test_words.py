@@ -34,6 +34,7 @@ from blockstep.findings import (
     RaceFound,
     ReadBack,
     ReadUnwritten,
+    RerunDiffers,
     Severity,
     ShiftTooFar,
     Span,
@@ -267,6 +268,12 @@ EVENTS: list[tuple[Event, str, Severity, str]] = [
         "order",
         Severity.WARNING,
         "`out` depends on the order of program instances",
+    ),
+    (
+        RerunDiffers(span=HERE, kernel="k", outputs=(OUT,), configurations=4),
+        "order",
+        Severity.WARNING,
+        "each launch of the kernel changes `out` again",
     ),
     (
         Deadlock(span=HERE, waiters=(Waiter((0, 0, 0), HERE, "flag", (0,), "0"),), waiting=1),

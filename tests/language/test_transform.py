@@ -77,6 +77,18 @@ def number(x: Any) -> Any:
     return x.handle.item() if isinstance(x, tensor) else x
 
 
+def function(fn: Any) -> FunctionType:
+    """`fn`, which is written with `def`."""
+    assert isinstance(fn, FunctionType)
+    return fn
+
+
+def noted(seen: list[Any], item: Any, result: Any) -> Any:
+    """`result`, once `item` has been put down."""
+    seen.append(item)
+    return result
+
+
 def language_function(value: Any) -> Any:
     """Host functions cannot be called in kernels; this one counts as the language's own."""
     if not callable(value) or isinstance(value, (type, constexpr)):
@@ -251,7 +263,7 @@ def test_a_loop_variable_has_the_type_of_the_bounds(bounds: str, kind: Any, valu
 def test_bad_bounds_are_language_errors(bounds: str, message: str) -> None:
     with pytest.raises(Exception, match=message) as caught:
         run(f"def k(n, v):\n    for i in range({bounds}):\n        pass", scalar(3), block(1, 2))
-    assert type(caught.value).__name__ == "CompilationError"
+    assert isinstance(caught.value, CompilationError)
 
 
 def test_a_while_runs_on_a_run_time_condition(calculator: Calculator) -> None:
@@ -358,7 +370,7 @@ def test_tensors_do_not_cut_logic_short() -> None:
     run(
         "def k(n):\n    x = n > 9 and see(n > 1)",
         scalar(5),
-        see=lambda x: seen.append(1) or x,
+        see=lambda x: noted(seen, 1, x),
     )
     assert seen == [1]
 
@@ -499,28 +511,27 @@ def test_names_places_and_closure_are_the_originals() -> None:
 def test_every_position_is_one_of_the_users_expressions() -> None:
     class Holder:
         def k(self, n: Any) -> Any:
-            länge = "ä"
-            x = n + n  # noqa: E702
-            return self and (x * 2)
+            länge = n + n
+            return self and (länge * 2)
 
-    made = transform(Holder.k)
+    made = transform(function(Holder.k))
     lines, first = [], 0
     for instruction in dis.get_instructions(made):
         place = instruction.positions
         if place is not None and place.lineno is not None and instruction.opname == "BINARY_OP":
             line = linecache.getline(__file__, place.lineno).encode()
             lines.append(line[place.col_offset : place.end_col_offset].decode())
-    assert lines == ["n + n", "x * 2"]
+    assert lines == ["n + n", "länge * 2"]
     assert first == 0
 
 
 def test_cells_and_globals_are_live() -> None:
-    step = constexpr(1)
+    step: Any = constexpr(1)
 
     def k() -> Any:
         return step + WIDTH
 
-    made = transform(k)
+    made = transform(function(k))
     assert number(made()) == 5
     step = constexpr(10)
     assert number(made()) == 14
@@ -534,7 +545,7 @@ def test_a_method_keeps_private_names() -> None:
         def k(self) -> Any:
             return self.__hidden + 40
 
-    made = transform(Holder.k)
+    made = transform(function(Holder.k))
     assert number(made(Holder())) == 42
     assert made.__code__.co_qualname == Holder.k.__code__.co_qualname
 
@@ -548,21 +559,21 @@ def test_a_function_without_source_is_an_oserror() -> None:
 
 def test_an_edited_text_runs_at_the_places_of_the_file() -> None:
     def k() -> Any:
-        return COUNT_HERE  # noqa: F821
+        return 6
 
-    made = transform(k, "def k():\n    return 7\n")
+    made = transform(function(k), "def k():\n    return 7\n")
     assert number(made()) == 7
     assert made.__code__.co_firstlineno == k.__code__.co_firstlineno
 
 
 def test_long_strings_keep_their_indentation() -> None:
     def k() -> None:
-        text: tl.constexpr = """
+        text: Any = """
 a
   b"""
         assert text
 
-    assert "\na\n  b" in prepare(k).function.__code__.co_consts
+    assert "\na\n  b" in prepare(function(k)).function.__code__.co_consts
 
 
 # Debuggers and tracebacks
@@ -598,7 +609,7 @@ def test_user_site_is_the_users_expression() -> None:
     run(
         "def k(n):\n    x = 1 + see(n)\n",
         scalar(3),
-        see=lambda n: seen.append(frames.user_site()) or 1,
+        see=lambda n: noted(seen, frames.user_site(), 1),
     )
     assert seen[0].span.function == "<lambda>"  # this file is a user's, too
 

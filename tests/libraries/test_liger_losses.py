@@ -33,7 +33,9 @@ def test_cross_entropy(smoothing: float, reduction: str) -> None:
     from liger_kernel.ops.cross_entropy import LigerCrossEntropyFunction
 
     agree(
-        lambda x: LigerCrossEntropyFunction.apply(x, TARGET, None, -100, 0.0, smoothing, reduction)[0],
+        lambda x: LigerCrossEntropyFunction.apply(x, TARGET, None, -100, 0.0, smoothing, reduction)[
+            0
+        ],
         lambda x: F.cross_entropy(x, TARGET, label_smoothing=smoothing, reduction=reduction),
         normal(ROWS, CLASSES),
     )
@@ -142,7 +144,7 @@ def test_total_variation_distance(reduction: str) -> None:
 
     other = logarithms(2).exp()
 
-    def reference(p: torch.Tensor) -> torch.Tensor:
+    def reference(p: torch.Tensor) -> Any:
         distance = 0.5 * (p - other).abs()
         sums: dict[str, Any] = {"none": distance, "mean": distance.mean(), "sum": distance.sum()}
         return sums.get(reduction, distance.sum() / ROWS)
@@ -197,8 +199,21 @@ def test_group_relative_policy_optimisation(level: str) -> None:
 
     agree(
         lambda logits: GrpoLossFunction.apply(
-            logits, old, ref, ids, advantages, mask, 0.9, 0.04, 0.2, 0.2, False, "grpo",
-            None, True, level,
+            logits,
+            old,
+            ref,
+            ids,
+            advantages,
+            mask,
+            0.9,
+            0.04,
+            0.2,
+            0.2,
+            False,
+            "grpo",
+            None,
+            True,
+            level,
         )[0],
         reference,
         normal(batch, length + 1, CLASSES),

@@ -176,7 +176,10 @@ def test_llama_rotary_embedding() -> None:
     cos, sin = (torch.cat([f(angles)] * 2, dim=-1) for f in (torch.cos, torch.sin))
     agree(
         lambda q, k: LigerRopeFunction.apply(q, k, cos, sin),
-        lambda q, k: (rotated(q, cos[:, None], sin[:, None]), rotated(k, cos[:, None], sin[:, None])),
+        lambda q, k: (
+            rotated(q, cos[:, None], sin[:, None]),
+            rotated(k, cos[:, None], sin[:, None]),
+        ),
         normal(2, 4, 5, 16),
         normal(2, 2, 5, 16),
     )

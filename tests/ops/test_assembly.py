@@ -158,7 +158,7 @@ def test_scopes_and_vectors_are_told_apart() -> None:
 
 def test_a_kernel_without_inputs_reads_the_clock() -> None:
     @triton.jit
-    def kernel(X):  # type: ignore[no-untyped-def]
+    def kernel(X):
         tl.inline_asm_elementwise("membar.gl; // dummy $0", "=r", [], tl.int32, False, 1)
         now = tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], tl.int64, False, 1)
         tl.store(X, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from blockstep.language.ops.libdevice import LIBDEVICE
 from blockstep.language.value import tensor
 
 Block = Callable[..., tensor]
-WIDE_ONLY = {
+WIDE_ONLY: dict[str, Callable[[Any], Any]] = {
     "exp": np.exp,
     "exp2": np.exp2,
     "log": np.log,
@@ -39,7 +40,7 @@ def test_values_are_the_true_ones(block: Block, name: str, kind: ty.dtype) -> No
     x = np.linspace(0.25, 8, 64).astype(kind.numpy)
     found = getattr(functions, name)(block(x))
     assert found.type is ty.block_type(kind, [64])
-    expected = WIDE_ONLY[name](x.astype(np.float64))  # type: ignore[operator]
+    expected = WIDE_ONLY[name](x.astype(np.float64))
     np.testing.assert_allclose(found.handle, expected, rtol=4 * np.finfo(kind.numpy).eps, atol=1e-6)
 
 
@@ -150,7 +151,7 @@ def test_the_target_answers_from_its_profile() -> None:
 
 def test_device_registers_can_be_read_in_a_kernel() -> None:
     @triton.jit
-    def kernel(X):  # type: ignore[no-untyped-def]
+    def kernel(X):
         tl.extra.cuda.gdc_wait()
         start = tl.extra.cuda.globaltimer()
         tl.store(X + 3 * tl.program_id(0), tl.extra.cuda.smid().to(tl.int64))

@@ -102,7 +102,7 @@ def test_a_seed_is_an_integer(block: Block) -> None:
 
 def test_a_kernel_draws_by_offset_not_by_program_instance() -> None:
     @triton.jit
-    def kernel(X, seed, B: tl.constexpr):  # type: ignore[no-untyped-def]
+    def kernel(X, seed, B: tl.constexpr):
         offset = tl.program_id(0) * B + tl.arange(0, B)
         tl.store(X + offset, tl.rand(seed, offset))
 

@@ -179,13 +179,13 @@ def test_an_axis_that_is_not_there_is_named(block: Block) -> None:
 
 
 @triton.jit
-def _largest_first(a, ai, b, bi):  # type: ignore[no-untyped-def]
+def _largest_first(a, ai, b, bi):
     take = (a > b) | ((a == b) & (ai < bi))
     return tl.where(take, a, b), tl.where(take, ai, bi)
 
 
 @triton.jit
-def _branching(a, b):  # type: ignore[no-untyped-def]
+def _branching(a, b):
     if a < b:
         return -1
     elif a == b:
@@ -196,7 +196,7 @@ def _branching(a, b):  # type: ignore[no-untyped-def]
 
 def test_jit_functions_combine_inside_a_kernel() -> None:
     @triton.jit
-    def kernel(X, Z, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    def kernel(X, Z, N: tl.constexpr):
         i = tl.arange(0, N)
         value, index = tl.reduce((tl.load(X + i), i), 0, _largest_first)
         tl.store(Z, value)
@@ -209,7 +209,7 @@ def test_jit_functions_combine_inside_a_kernel() -> None:
 
 def test_a_function_that_branches_is_mapped_over_elements() -> None:
     @triton.jit
-    def kernel(X, Y, Z, N: tl.constexpr):  # type: ignore[no-untyped-def]
+    def kernel(X, Y, Z, N: tl.constexpr):
         i = tl.arange(0, N)
         tl.store(Z + i, tl.map_elementwise(_branching, tl.load(X + i), tl.load(Y + i)))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import blockstep
 from blockstep.errors import AutotunerError, OutOfResources
 from blockstep.runtime import autotune as tuning
 from blockstep.runtime.autotune import Autotuner, Config, autotune, heuristics
@@ -235,6 +236,24 @@ def test_a_second_launch_that_changes_the_result_is_reported(
     ):
         tuner[(1,)](x, 4)
     assert x.tolist() == [2] * 4
+
+
+@pytest.mark.parametrize("restored", [None, ["x"]])
+def test_a_judged_run_finds_what_tuning_would_corrupt(restored: list[str] | None) -> None:
+    tl = blockstep.language
+
+    def twice(x, n, BLOCK: tl.constexpr):  # type: ignore
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(x + at, tl.load(x + at, mask=at < n, other=0) * 2, mask=at < n)
+
+    kernel = autotune(TWO, key=["n"], restore_value=restored)(blockstep.jit(twice))
+    x = np.ones(40, np.float32)
+    with blockstep.check() as report:
+        for _ in range(2):
+            kernel[lambda meta: (-(-40 // meta["BLOCK"]),)](x, 40)
+    assert x.tolist() == [4] * 40
+    found = [(f.kind, f.argument, f.occurrences) for f in report.findings]
+    assert found == ([] if restored else [("order", "x", 1)])
 
 
 def test_a_kernel_that_can_be_rerun_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import blockstep
@@ -50,8 +51,7 @@ def test_a_name_of_triton_is_another_name_of_our_module(name: str, triton: Any) 
 
 
 def test_the_language_is_ours(triton: Any) -> None:
-    import triton.language as tl  # type: ignore[import-not-found, unused-ignore]
-
+    tl = importlib.import_module("triton.language")
     assert tl is triton.language is blockstep.language
     assert importlib.import_module("triton.language.core") is blockstep.language.core
     assert triton.jit is blockstep.jit
@@ -87,7 +87,7 @@ def test_a_missing_name_says_whose_it_is(triton: Any) -> None:
     with pytest.raises(AttributeError, match="no attribute 'ops'.*this is blockstep"):
         _ = triton.ops
     with pytest.raises(ImportError, match="cannot import name 'ir'"):
-        from triton._C.libtriton import ir  # noqa: F401
+        exec("from triton._C.libtriton import ir", {})
     assert not hasattr(importlib.import_module("triton.runtime.interpreter"), "TensorHandle")
 
 
@@ -116,12 +116,9 @@ def test_modules_of_a_triton_that_was_loaded_come_back(monkeypatch: pytest.Monke
 
 
 def test_the_driver_answers_from_the_profile(triton: Any) -> None:
-    from triton.backends.compiler import GPUTarget
-    from triton.runtime import driver
-    from triton.runtime.driver import DriverBase
-
-    assert isinstance(driver.active, DriverBase)
-    assert driver.active.get_current_target() == GPUTarget("cuda", 90, 32)
+    driver = triton.runtime.driver
+    assert isinstance(driver.active, triton.backends.driver.DriverBase)
+    assert driver.active.get_current_target() == triton.backends.compiler.GPUTarget("cuda", 90, 32)
     assert driver.active.get_device_capability() == (9, 0)
     with target.using("l4"):
         properties = triton.runtime.driver.active.utils.get_device_properties(0)
@@ -132,8 +129,7 @@ def test_the_driver_answers_from_the_profile(triton: Any) -> None:
 
 
 def test_importing_the_module_driver_keeps_the_object(triton: Any) -> None:
-    import triton.runtime.driver
-
+    assert importlib.import_module("triton.runtime.driver") is not triton.runtime.driver
     assert triton.runtime.driver.active is triton.runtime.driver.default
 
 
@@ -153,7 +149,7 @@ def test_blockstep_itself_answers_for_runtime_names() -> None:
 
 
 def test_compiling_is_refused_clearly(triton: Any) -> None:
-    @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
+    @triton.jit
     def kernel(x: Any, n: Any) -> None:
         pass
 
@@ -169,11 +165,8 @@ def test_compiling_is_refused_clearly(triton: Any) -> None:
 
 
 def test_backends_and_options(triton: Any) -> None:
-    from triton.backends import backends
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler.compiler import make_backend
-
-    assert list(backends) == ["nvidia"]
+    make_backend, GPUTarget = triton.compiler.make_backend, target.GPUTarget
+    assert list(triton.backends.backends) == ["nvidia"]
     backend = make_backend(GPUTarget("cuda", 90, 32))
     assert backend.parse_options({"num_warps": 8, "unknown": 1}).num_warps == 8
     with pytest.raises(triton.TritonError, match="no compiler for hip"):
@@ -181,8 +174,7 @@ def test_backends_and_options(triton: Any) -> None:
 
 
 def test_files_are_cached_by_key(triton: Any, tmp_path: Path) -> None:
-    from triton.runtime.cache import get_cache_manager
-
+    get_cache_manager = triton.runtime.cache.get_cache_manager
     with triton.knobs.cache.scope():
         triton.knobs.cache.dir = str(tmp_path)
         manager = get_cache_manager("00ff")
@@ -196,13 +188,12 @@ def test_files_are_cached_by_key(triton: Any, tmp_path: Path) -> None:
 
 
 def test_an_allocator_is_kept_and_the_default_refuses(triton: Any) -> None:
-    from triton.runtime._allocation import NullAllocator, _allocator
-
+    held = triton.runtime._allocation._allocator
     triton.set_allocator(lambda size, alignment, stream: bytes(size))
-    assert _allocator.get()(3, 1, None) == bytes(3)
-    triton.set_allocator(NullAllocator())
+    assert held.get()(3, 1, None) == bytes(3)
+    triton.set_allocator(triton.runtime._allocation.NullAllocator())
     with pytest.raises(RuntimeError, match="no allocator was set"):
-        _allocator.get()(3, 1, None)
+        held.get()(3, 1, None)
 
 
 def test_is_interpreter_is_a_setting(triton: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,25 +241,26 @@ print(torch.cuda.is_available())
 def test_the_device_map_can_be_left_out() -> None:
     pytest.importorskip("torch")
     out = script(
-        "blockstep.uninstall()\nblockstep.install(device_map=False)\nimport torch\nprint(torch.device('cuda'))"
+        "blockstep.uninstall()\nblockstep.install(device_map=False)\n"
+        "import torch\nprint(torch.device('cuda'))"
     )
     assert out == "cuda\n"
 
 
 def test_a_launch_through_the_name_triton(triton: Any) -> None:
-    import numpy as np
-    import triton.language as tl
+    tl = triton.language
 
-    @triton.autotune(configs=[triton.Config({"BLOCK": b}) for b in (16, 32)], key=["n"])  # type: ignore[untyped-decorator, unused-ignore]
-    @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-    def add_one(x: Any, n: Any, BLOCK: tl.constexpr) -> None:
+    def add_one(x, n, BLOCK: tl.constexpr):  # type: ignore
         at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         tl.store(x + at, tl.load(x + at, mask=at < n) + 1, mask=at < n)
 
+    configs = [triton.Config({"BLOCK": block}) for block in (16, 32)]
+    kernel = triton.autotune(configs=configs, key=["n"])(triton.jit(add_one))
+
     x = np.zeros(40, np.float32)
-    add_one[lambda meta: (triton.cdiv(40, meta["BLOCK"]),)](x, 40)
+    kernel[lambda meta: (triton.cdiv(40, meta["BLOCK"]),)](x, 40)
     assert x.tolist() == [1] * 40
-    assert add_one.best_config.kwargs == {"BLOCK": 16}
+    assert kernel.best_config.kwargs == {"BLOCK": 16}
 
 
 IMPORTS = """
@@ -299,7 +291,7 @@ from triton.runtime._allocation import NullAllocator, set_allocator
 from triton.runtime.autotuner import Autotuner, Config, Heuristics, OutOfResources, PTXASError
 from triton.runtime.autotuner import autotune, heuristics
 from triton.runtime.build import _find_compiler, compile_module_from_src, get_cc, platform_key
-from triton.runtime.cache import CacheManager, FileCacheManager, get_cache_manager, knobs, triton_key
+from triton.runtime.cache import CacheManager, FileCacheManager, get_cache_manager, triton_key
 from triton.runtime.driver import DriverBase, driver
 from triton.runtime.errors import InterpreterError, OutOfResources, PTXASError
 from triton.runtime.interpreter import InterpretedFunction

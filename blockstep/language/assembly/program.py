@@ -72,8 +72,8 @@ class _Step:
 
     def unsupported(self) -> UnsupportedError:
         return UnsupportedError(
-            f"inline PTX `{self.instruction.text}` is not supported: only register instructions "
-            "in a straight line are"
+            f"inline PTX `{self.instruction.text}`: only register instructions "
+            "in a straight line are supported"
         )
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 
 from blockstep.language import numerics
 from blockstep.language import types as ty
-from blockstep.language.op import Family, define
+from blockstep.language.op import Family, define, same
 
 
 def _to_target(x: ty.dtype, *, target: ty.dtype, **_: Any) -> ty.dtype:
@@ -41,6 +41,14 @@ BITCAST = define(
     _to_target,
     _reinterpret,
     "`n -> n`: the same bits read as another type of the same width.",
+)
+
+ROUND_TF32 = define(
+    "round_tf32",
+    Family.ELEMENTWISE,
+    same,
+    numerics.tf32_rna,
+    "`n -> n`: float32 rounded to the ten fraction bits of tf32, ties away from zero.",
 )
 
 POINTER_TO_INT = define(

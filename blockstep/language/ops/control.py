@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from blockstep.language import types as ty
 from blockstep.language.op import Family, Op, define
 
@@ -16,19 +14,8 @@ def _hint(name: str, doc: str) -> Op:
     return define(name, Family.CONTROL, lambda x, *_, **__: x, None, doc)
 
 
-BARRIER = _effect("barrier", "Orders this program instance's memory accesses before and after.")
+BARRIER = _effect("barrier", "`->`: orders this program instance's accesses before and after it.")
 ASSERT = _effect("assert", "`n int1, n int1 ->`: every element (that the mask keeps) must hold.")
-PRINT = _effect("print", "Prints values with the program instance.")
+PRINT = _effect("print", "`n, … ->`: prints values with the program instance.")
 ASSUME = _effect("assume", "`int1 ->`: a promise that the condition holds.")
 HINT = _hint("hint", "`n -> n`: a promise on the values: multiples, contiguity, constancy.")
-
-
-
-
-DEVICE_QUERY = define(
-    "device_query",
-    Family.CONTROL,
-    lambda *_, type, **__: type,
-    None,
-    "`->`: what the hardware knows: the global timer, the multiprocessor, the thread count.",
-)

@@ -28,12 +28,12 @@ GDC_WAIT = define(
     Family.CONTROL,
     lambda: ty.void,
     _nothing,
-    "Waits until the launch before has finished and its stores can be seen.",
+    "`->`: waits until the launch before has finished and its stores can be seen.",
 )
 GDC_LAUNCH_DEPENDENTS = define(
     "gdc_launch_dependents",
     Family.CONTROL,
     lambda: ty.void,
     _nothing,
-    "Lets the launch after begin; it still has to wait before it reads what this one stores.",
+    "`->`: lets the launch after begin; it still has to wait before it reads what this one stores.",
 )

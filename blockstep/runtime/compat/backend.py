@@ -1,4 +1,5 @@
-"""`triton.backends`, with `.compiler`, `.driver` and `.nvidia.*`: the one backend there is, as libraries look at it."""
+"""`triton.backends`, with `.compiler`, `.driver` and `.nvidia.*`: the one backend there is, as
+libraries look at it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`triton.runtime.build`: building C at run time. Nothing of ours needs it; libraries import the names."""
+"""`triton.runtime.build`: building C at run time. Nothing of ours needs it; libraries import the
+names."""
 
 from __future__ import annotations
 

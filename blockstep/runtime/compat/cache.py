@@ -1,7 +1,7 @@
 """`triton.runtime.cache`: files kept by key under `knobs.cache.dir`, safe with many processes.
 
-A file appears whole or not at all: it is written beside its place and renamed. Groups are files named in
-one JSON file.
+A file appears whole or not at all: it is written beside its place and renamed. Groups are files
+named in one JSON file.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import Any
 from blockstep import knobs
 
 __all__ = [
-    "CacheManager", "FileCacheManager", "RedisRemoteCacheBackend", "RemoteCacheBackend", "get_cache_key",
-    "get_cache_manager", "get_dump_manager", "get_override_manager", "knobs", "triton_key",
+    "CacheManager", "FileCacheManager", "RedisRemoteCacheBackend", "RemoteCacheBackend",
+    "get_cache_key", "get_cache_manager", "get_dump_manager", "get_override_manager", "knobs",
+    "triton_key",
 ]  # fmt: skip
 
 

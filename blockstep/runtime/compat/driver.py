@@ -1,7 +1,7 @@
 """`triton.runtime.driver`, `triton.backends.driver`: what host code asks about the device.
 
-Every answer comes from the device profile in force (`blockstep.target`), never from the machine. With no
-GPU the active torch device is the CPU, which is where the arrays are.
+Every answer comes from the device profile in force (`blockstep.target`), never from the machine.
+With no GPU the active torch device is the CPU, which is where the arrays are.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class WallClockEvent:
 
 
 class DeviceInterface:
-    """The part of `torch.cuda` that timing code uses, where there is no GPU and perhaps no torch."""
+    """The part of `torch.cuda` that timing code uses, without a GPU and without torch."""
 
     Event = WallClockEvent
 

@@ -1,4 +1,5 @@
-"""`triton._filecheck`: checks of printed compiler text. There is none here, so running one is refused."""
+"""`triton._filecheck`: checks of printed compiler text. There is none here, so running one is
+refused."""
 
 from __future__ import annotations
 

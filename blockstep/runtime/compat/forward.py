@@ -1,7 +1,7 @@
 """Names found where they are defined, when they are first asked for.
 
-A compat module lists the modules that may define its names. That keeps importing it cheap and free of
-cycles, and a name that none of them has fails with a text saying so.
+A compat module lists the modules that may define its names. That keeps importing it cheap and free
+of cycles, and a name that none of them has fails with a text saying so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`triton.runtime.interpreter`: Triton's own interpreter, which blockstep takes the place of.
 
-An interpreted function is our jit function. The builder and its handles have no counterpart: tools that
-patch them need the real Triton, in a process of its own.
+An interpreted function is our jit function. The builder and its handles have no counterpart: tools
+that patch them need the real Triton, in a process of its own.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from blockstep.runtime.compat.utils import type_canonicalisation_dict
 from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 
 __all__ = [
-    "KernelInterface", "MockTensor", "T", "TensorWrapper", "driver", "get_jit_fn_file_line", "knobs",
-    "reinterpret", "type_canonicalisation_dict",
+    "KernelInterface", "MockTensor", "T", "TensorWrapper", "driver", "get_jit_fn_file_line",
+    "knobs", "reinterpret", "type_canonicalisation_dict",
 ]  # fmt: skip
 
 T = TypeVar("T")

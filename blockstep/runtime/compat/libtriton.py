@@ -1,6 +1,8 @@
-"""`triton._C.libtriton`: the part of Triton's native module that Python code outside Triton imports.
+"""`triton._C.libtriton`: the part of Triton's native module that Python code outside Triton
+imports.
 
-There is no native module here. Reading the environment works; asking for an MLIR dialect fails clearly.
+There is no native module here. Reading the environment works; asking for an MLIR dialect fails
+clearly.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The package `triton` itself, as release 3.6.0 shows it; every name is blockstep's.
 
-It is loaded under the name `triton` by `blockstep.runtime.redirect`. Its submodules are the table there.
+It is loaded under the name `triton` by `blockstep.runtime.redirect`. Its submodules are the table
+there.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ __version__ = "3.6.0"
 
 SHOWN = ("language", "runtime", "testing", "tools")
 LOADED = (
-    *SHOWN, "_C.libtriton", "_utils", "backends.compiler", "backends.driver", "backends.nvidia.compiler",
-    "backends.nvidia.driver", "compiler.compiler", "compiler.errors", "errors", "knobs", "language.core",
-    "language.math", "language.random", "language.standard", "runtime._allocation", "runtime._async_compile",
-    "runtime.autotuner", "runtime.build", "runtime.cache", "runtime.driver", "runtime.errors", "runtime.jit",
+    *SHOWN, "_C.libtriton", "_utils", "backends.compiler", "backends.driver",
+    "backends.nvidia.compiler", "backends.nvidia.driver", "compiler.compiler", "compiler.errors",
+    "errors", "knobs", "language.core", "language.math", "language.random", "language.standard",
+    "runtime._allocation", "runtime._async_compile", "runtime.autotuner", "runtime.build",
+    "runtime.cache", "runtime.driver", "runtime.errors", "runtime.jit",
 )  # fmt: skip
-"""Submodules that are there once `triton` is imported, as with Triton: `triton.runtime.jit.JITFunction`."""
+"""Submodules that are there once `triton` is imported, as with Triton:
+`triton.runtime.jit.JITFunction`."""
 
 OF_THE_LANGUAGE = {"aggregate": "_aggregate", "must_use_result": "must_use_result"}
 

@@ -1,4 +1,5 @@
-"""`triton.profiler` (Proton): sessions and scopes are accepted; there are no device counters to read."""
+"""`triton.profiler` (Proton): sessions and scopes are accepted; there are no device counters to
+read."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from blockstep.runtime.compat.driver import driver
 from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 
 __all__ = [
-    "Autotuner", "Config", "Heuristics", "InterpreterError", "JITFunction", "KernelInterface", "MockTensor",
-    "OutOfResources", "RedisRemoteCacheBackend", "RemoteCacheBackend", "TensorWrapper", "autotune", "driver",
-    "heuristics", "reinterpret",
+    "Autotuner", "Config", "Heuristics", "InterpreterError", "JITFunction", "KernelInterface",
+    "MockTensor", "OutOfResources", "RedisRemoteCacheBackend", "RemoteCacheBackend",
+    "TensorWrapper", "autotune", "driver", "heuristics", "reinterpret",
 ]  # fmt: skip
 __path__: list[str] = []

@@ -54,12 +54,14 @@ def is_power_of_two(x: int) -> bool:
 
 
 def validate_block_shape(shape: Sequence[int]) -> int:
-    """Number of elements of a block; an error unless each size is a power of two and they are not too many."""
+    """Number of elements of a block; an error unless each size is a power of two and they are not
+    too many."""
     numel = 1
     for axis, size in enumerate(shape):
         if not isinstance(size, int):
             raise TypeError(
-                f"Shape element {axis} must have type `constexpr[int]`, got `constexpr[{type(size)}]"
+                f"Shape element {axis} must have type `constexpr[int]`, "
+                f"got `constexpr[{type(size)}]"
             )
         if not is_power_of_two(size):
             raise ValueError(f"Shape element {axis} must be a power of 2")

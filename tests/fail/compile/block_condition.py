@@ -9,7 +9,7 @@ import triton.language as tl
 @triton.jit
 def clip(x_ptr, out_ptr, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, BLOCK))
-    if x > 0:  #~ ERROR: scalar
+    if x > 0:  #~ ERROR: more than one value is ambiguous
         tl.store(out_ptr, 1.0)
 
 

@@ -15,4 +15,4 @@ def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 x, out = np.ones((4, 17), np.float32), np.empty((4, 17), np.float32)
-copy[(4,)](x, out, 17, BLOCK=16)  #~ WARN: `out_ptr`
+copy[(4,)](x, out, 17, BLOCK=16)  #~ WARN: nothing wrote 4 of 68 elements of `out_ptr`

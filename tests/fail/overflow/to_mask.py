@@ -12,4 +12,4 @@ def fill(out_ptr, rows, cols, BLOCK: tl.constexpr):
     tl.store(out_ptr + offs, 1, mask=offs < rows * cols)  #~ ERROR: a wrapped integer is used as a mask
 
 
-fill[(1,)](np.zeros(64, np.int8), 65536, 32768, BLOCK=64)
+fill[(1,)](np.zeros(64, np.int8), 65536, 32768, BLOCK=64)  #~ NOTE: no program instance touched memory

@@ -1,4 +1,4 @@
-"""Inline PTX can run on a GPU, and not here."""
+"""Inline PTX that reaches memory can run on a GPU, and not here."""
 
 import numpy as np
 
@@ -7,11 +7,9 @@ import triton.language as tl
 
 
 @triton.jit
-def brev(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    offs = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offs)
-    y = tl.inline_asm_elementwise("brev.b32 $0, $1;", "=r,r", [x], dtype=tl.int32, is_pure=True, pack=1)  #~ ERROR: inline
-    tl.store(out_ptr + offs, y)
+def peek(x_ptr, out_ptr):
+    x = tl.inline_asm_elementwise("ld.global.b32 $0, [$1];", "=r,l", [x_ptr], dtype=tl.int32, is_pure=False, pack=1)  #~ ERROR: blockstep cannot run inline PTX
+    tl.store(out_ptr, x)
 
 
-brev[(1,)](np.arange(32, dtype=np.int32), np.zeros(32, np.int32), BLOCK=32)
+peek[(1,)](np.arange(32, dtype=np.int32), np.zeros(1, np.int32))

@@ -1,5 +1,6 @@
 # A kernel writes all rows but the last, and the host the last: together nothing is left out.
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -11,7 +11,7 @@ def scatter(keys_ptr, table_ptr, SIZE: tl.constexpr, BLOCK: tl.constexpr):
     keys = tl.load(keys_ptr + tl.arange(0, BLOCK))
     h = keys * -1640531527
     h = h ^ (h >> 15)
-    slot = (h * 2246822519) & (SIZE - 1)
+    slot = (h * -2048144777) & (SIZE - 1)
     tl.atomic_add(table_ptr + slot, 1)
 
 

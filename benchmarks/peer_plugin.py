@@ -1,0 +1,21 @@
+"""A pytest plugin for `peer_tests.py`: `triton` is blockstep before any test module is imported.
+
+`PEER_MODE=interpreter` leaves `is_interpreter()` true. `PEER_MODE=paths` sets it to false, so that
+the tests take the paths that an interpreter is expected to skip (bf16, reduced dot precisions,
+narrow atomics); the target then calls itself "blockstep", because tests read PTX from a kernel
+where the target calls itself "cuda", and nothing here makes PTX.
+"""
+
+import os
+
+import blockstep
+
+os.environ["TRITON_INTERPRET"] = "0" if os.environ.get("PEER_MODE") == "paths" else "1"
+blockstep.install()
+
+if os.environ.get("PEER_MODE") == "paths":
+    from triton.backends.compiler import GPUTarget
+    from triton.runtime import driver
+
+    active = driver.active
+    active.get_current_target = lambda: GPUTarget("blockstep", 90, 32)

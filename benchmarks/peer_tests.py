@@ -1,0 +1,206 @@
+"""Triton's own tests with blockstep in place of `triton`: passed, failed, skipped by file.
+
+    python benchmarks/peer_tests.py DIR [--files FILE ...] [--unmarked] [--mode interpreter|paths]
+                                        [--jobs N] [-k EXPR] [--json FILE]
+
+DIR is a checkout of Triton 3.6 or its `python/test` folder; its files are linked into a temporary
+folder and none is changed. Without `--mode` both are run, see `peer_plugin.py`. Without `--unmarked`
+only the tests run that Triton marks for its own interpreter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+MARKED = [
+    "language/test_core.py",
+    "language/test_tensor_descriptor.py",
+    "language/test_block_pointer.py",
+    "language/test_standard.py",
+    "language/test_random.py",
+    "language/test_tuple.py",
+    "language/test_line_info.py",
+    "runtime/test_launch.py",
+]
+UNMARKED = [
+    *MARKED,
+    "language/test_conversions.py",
+    "language/test_compile_errors.py",
+    "language/test_frontend.py",
+    "language/test_annotations.py",
+    "language/test_libdevice.py",
+    "language/test_mxfp.py",
+    "language/test_subprocess.py",
+    "test_debug.py",
+    "test_knobs.py",
+    "runtime/test_autotuner.py",
+    "runtime/test_specialize.py",
+]
+HERE = Path(__file__).resolve().parent
+
+
+def main() -> int:
+    options = _options()
+    files = options.files or (UNMARKED if options.unmarked else MARKED)
+    modes = [options.mode] if options.mode else ["interpreter", "paths"]
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix="peer-tests-") as folder:
+        units = _arrange(options.folder, Path(folder))
+        for mode in modes:
+            results[mode] = _run(mode, units, files, options)
+            _print(mode, results[mode])
+    if len(modes) == 2:
+        _print_gain(results)
+    if options.json:
+        for result in results.values():
+            del result["cases"]
+        text = json.dumps({"environment": _environment(), "modes": results}, indent=1)
+        Path(options.json).write_text(text + "\n")
+    return 1 if any(result["totals"]["failed"] for result in results.values()) else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--files", nargs="+", help="paths under test/unit")
+    parser.add_argument("--unmarked", action="store_true", help="only the tests that are not marked")
+    parser.add_argument("--mode", choices=["interpreter", "paths"])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--timeout", type=int, default=1800, help="seconds for one mode")
+    parser.add_argument("-k", dest="only", default="", help="as pytest's -k")
+    parser.add_argument("--json", help="write the counts and every failure there")
+    return parser.parse_args()
+
+
+def _arrange(given: Path, folder: Path) -> Path:
+    """A copy of the test tree in `folder` with a `pytest.ini` at its root; its unit tests."""
+    found = [p for p in (given, given / "test", given / "python" / "test") if (p / "unit").is_dir()]
+    if not found:
+        raise SystemExit(f"{given} has no python/test/unit")
+    root = folder / "test"
+    shutil.copytree(found[0], root, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "pytest.ini").write_text("[pytest]\nmarkers =\n    interpreter\n")
+    return root / "unit"
+
+
+def _run(mode: str, units: Path, files: list[str], options: argparse.Namespace) -> dict[str, Any]:
+    report = units.parent / f"{mode}.xml"
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "--tb=short", "--device=cpu", "-W", "ignore"),
+        *("-p", "peer_plugin", "-p", "no:cacheprovider", f"--junitxml={report}", "-n", str(options.jobs)),
+        *("-m", "not interpreter" if options.unmarked else "interpreter"),
+        *(["-k", options.only] if options.only else []),
+        *files,
+    ]  # fmt: skip
+    environment = dict(os.environ, PEER_MODE=mode, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    environment["PYTHONPATH"] = os.pathsep.join([str(HERE), environment.get("PYTHONPATH", "")])
+    started = time.perf_counter()
+    with open(units.parent / f"{mode}.txt", "w") as log:
+        subprocess.run(
+            command, cwd=units, env=environment, stdout=log, stderr=log, timeout=options.timeout, check=False
+        )  # fmt: skip
+    seconds = time.perf_counter() - started
+    if not report.exists():
+        raise SystemExit((units.parent / f"{mode}.txt").read_text()[-4000:])
+    return {"seconds": round(seconds, 1), **_read(report)}
+
+
+def _read(report: Path) -> dict[str, Any]:
+    files: dict[str, Counter[str]] = defaultdict(Counter)
+    failures: Counter[str] = Counter()
+    skips: Counter[str] = Counter()
+    slow: Counter[str] = Counter()
+    cases: dict[str, str] = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        file = str(case.get("classname", "")).removeprefix("unit.").replace(".", "/") + ".py"
+        name = str(case.get("name"))
+        function = f"{file}::{name.partition('[')[0]}"
+        outcome, reason = _outcome(case)
+        files[file][outcome] += 1
+        slow[function] += float(case.get("time", 0))  # type: ignore[assignment]
+        cases[f"{file}::{name}"] = outcome
+        if outcome == "failed":
+            failures[f"{function}: {reason}"] += 1
+        elif outcome == "skipped":
+            skips[reason] += 1
+    totals = Counter({"passed": 0, "failed": 0, "skipped": 0})
+    for counts in files.values():
+        totals.update(counts)
+    return {
+        "totals": dict(totals),
+        "files": {file: dict(counts) for file, counts in sorted(files.items())},
+        "failures": dict(failures.most_common()),
+        "skips": dict(skips.most_common()),
+        "slowest": {name: round(s, 2) for name, s in slow.most_common(12)},
+        "cases": cases,
+    }
+
+
+def _outcome(case: ElementTree.Element) -> tuple[str, str]:
+    for child in case:
+        if child.tag in ("failure", "error"):
+            return "failed", _plain(child.get("message", ""))
+        if child.tag == "skipped":
+            return "skipped", _plain(child.get("message", ""))
+    return "passed", ""
+
+
+def _plain(message: str) -> str:
+    """One line without numbers, so that cases of one kind are counted together."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return re.sub(r"\d+", "N", " | ".join(lines[:3]))[:160]
+
+
+def _print(mode: str, result: dict[str, Any]) -> None:
+    print(f"\n{mode}: {result['seconds']} s")
+    columns = ("passed", "failed", "skipped")
+    for file, counts in [*result["files"].items(), ("total", result["totals"])]:
+        print(f"  {file:36}", *(f"{counts.get(c, 0):6} {c}" for c in columns))
+    for title in ("failures", "skips", "slowest"):
+        print(f"  {title}:")
+        for reason, count in list(result[title].items())[:40]:
+            print(f"    {count:6}  {reason}")
+
+
+def _print_gain(results: dict[str, Any]) -> None:
+    first, second = results["interpreter"]["cases"], results["paths"]["cases"]
+    skipped = [name for name, outcome in first.items() if outcome == "skipped"]
+    gained = sum(second.get(name) == "passed" for name in skipped)
+    either = sum("passed" in (first.get(name), second.get(name)) for name in {**first, **second})
+    print(f"\nskipped as an interpreter: {len(skipped)}; of those pass on the other paths: {gained}")
+    print(f"passed in one of the two: {either} of {len({**first, **second})}")
+
+
+def _environment() -> dict[str, Any]:
+    packages: dict[str, str | None] = {}
+    for name in ("blockstep", "numpy", "ml_dtypes", "torch", "pytest"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = None
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "packages": packages,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

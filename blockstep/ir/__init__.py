@@ -1,0 +1,39 @@
+"""Block IR: a kernel as typed values in SSA form with structured control flow."""
+
+from blockstep.ir.core import Function, Location, Operation, Region, Value
+from blockstep.ir.parse import ParseError, parse
+from blockstep.ir.structure import (
+    CALL,
+    CONDITION,
+    FOR,
+    IF,
+    RETURN,
+    STRUCTURE,
+    TERMINATORS,
+    WHILE,
+    YIELD,
+)
+from blockstep.ir.text import dump
+from blockstep.ir.verify import Malformed, verify
+
+__all__ = [
+    "CALL",
+    "CONDITION",
+    "FOR",
+    "IF",
+    "RETURN",
+    "STRUCTURE",
+    "TERMINATORS",
+    "WHILE",
+    "YIELD",
+    "Function",
+    "Location",
+    "Malformed",
+    "Operation",
+    "ParseError",
+    "Region",
+    "Value",
+    "dump",
+    "parse",
+    "verify",
+]

@@ -1,0 +1,206 @@
+"""Block IR: typed values in SSA form, operations, regions, functions.
+
+Control flow is structured: a `for`, `while` or `if` operation holds regions, and a region is one list
+of operations that ends in a terminator. Invariant: `value.uses` names exactly the operands that hold
+the value; operations are changed through their methods, which keep that true. What an operation
+*is* (type rule, meaning) is its `Op`, shared with the step machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blockstep.findings import Span
+from blockstep.language.op import Op
+from blockstep.language.types import dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where in the source an operation comes from, and the calls that led there, innermost first."""
+
+    span: Span
+    callers: tuple[Span, ...] = ()
+
+
+class Value:
+    """The result of an operation or an argument of a region."""
+
+    __slots__ = ("type", "owner", "index", "name", "uses")
+
+    def __init__(self, type: dtype, owner: Operation | Region, index: int, name: str = "") -> None:
+        self.type = type
+        self.owner = owner
+        self.index = index  # among the owner's results or arguments
+        self.name = name  # the source's name, for people
+        self.uses: list[tuple[Operation, int]] = []
+
+    def replace_with(self, other: Value) -> None:
+        """Makes every use of this value a use of `other`."""
+        for operation, index in list(self.uses):
+            operation.set_operand(index, other)
+
+    @property
+    def producer(self) -> Operation | None:
+        """The operation that computes it; None for an argument of a region."""
+        return self.owner if isinstance(self.owner, Operation) else None
+
+    def __repr__(self) -> str:
+        return f"<value {self.name or '?'}: {self.type}>"
+
+
+class Operation:
+    """One operation: operands, attributes, results, and regions for structured control flow."""
+
+    __slots__ = ("op", "operands", "attributes", "results", "regions", "location", "parent")
+
+    def __init__(
+        self,
+        op: Op,
+        operands: Sequence[Value],
+        types: Sequence[dtype],
+        attributes: Mapping[str, Any] | None = None,
+        regions: Sequence[Region] = (),
+        location: Location | None = None,
+    ) -> None:
+        self.op = op
+        self.operands: list[Value] = []
+        self.attributes: dict[str, Any] = dict(attributes or {})
+        self.results = [Value(t, self, i) for i, t in enumerate(types)]
+        self.regions = list(regions)
+        self.location = location
+        self.parent: Region | None = None
+        for region in self.regions:
+            region.parent = self
+        for operand in operands:
+            self.add_operand(operand)
+
+    @property
+    def name(self) -> str:
+        """The name of the operation's definition."""
+        return self.op.name
+
+    def add_operand(self, value: Value) -> None:
+        """Appends an operand."""
+        value.uses.append((self, len(self.operands)))
+        self.operands.append(value)
+
+    def set_operand(self, index: int, value: Value) -> None:
+        """Replaces one operand."""
+        self.operands[index].uses.remove((self, index))
+        self.operands[index] = value
+        value.uses.append((self, index))
+
+    def drop_operands(self) -> None:
+        """Uses nothing any more."""
+        for index, value in enumerate(self.operands):
+            value.uses.remove((self, index))
+        self.operands.clear()
+
+    def erase(self) -> None:
+        """Removes the operation, whose results must be unused, and everything inside it."""
+        for result in self.results:
+            if result.uses:
+                raise ValueError(f"{self.name} is erased while its result is used")
+        for inner in list(self.walk()):
+            inner.drop_operands()
+        if self.parent is not None:
+            self.parent.operations.remove(self)
+            self.parent = None
+
+    def replace_with(self, values: Sequence[Value]) -> None:
+        """Uses of the results become uses of `values`; the operation is erased."""
+        for result, value in zip(self.results, values, strict=True):
+            result.replace_with(value)
+        self.erase()
+
+    def walk(self) -> Iterator[Operation]:
+        """This operation and all inside it, in program order."""
+        yield self
+        for region in self.regions:
+            yield from region.walk()
+
+    def move_before(self, other: Operation) -> None:
+        """Moves the operation in front of another one, in that one's region."""
+        if self.parent is not None:
+            self.parent.operations.remove(self)
+        assert other.parent is not None
+        place = other.parent.operations.index(other)
+        other.parent.operations.insert(place, self)
+        self.parent = other.parent
+
+
+class Region:
+    """Arguments and a list of operations, the last of which is a terminator."""
+
+    __slots__ = ("arguments", "operations", "parent")
+
+    def __init__(self, types: Sequence[dtype] = (), names: Sequence[str] = ()) -> None:
+        self.arguments: list[Value] = []
+        self.operations: list[Operation] = []
+        self.parent: Operation | Function | None = None
+        for index, kind in enumerate(types):
+            self.add_argument(kind, names[index] if index < len(names) else "")
+
+    def add_argument(self, type: dtype, name: str = "") -> Value:
+        """Appends an argument."""
+        value = Value(type, self, len(self.arguments), name)
+        self.arguments.append(value)
+        return value
+
+    def append(self, operation: Operation) -> Operation:
+        """Appends an operation."""
+        operation.parent = self
+        self.operations.append(operation)
+        return operation
+
+    def walk(self) -> Iterator[Operation]:
+        """All operations, also those inside others, in program order."""
+        for operation in list(self.operations):
+            yield from operation.walk()
+
+    @property
+    def terminator(self) -> Operation:
+        """The last operation."""
+        return self.operations[-1]
+
+
+class Function:
+    """A kernel (or a function that is kept as a call): parameters, body, result types.
+
+    `constants` are the compile-time values it was specialised for."""
+
+    __slots__ = ("name", "body", "results", "constants", "file", "callees")
+
+    def __init__(
+        self,
+        name: str,
+        types: Sequence[dtype],
+        names: Sequence[str],
+        results: Sequence[dtype] = (),
+        constants: Mapping[str, Any] | None = None,
+        file: str = "",
+    ) -> None:
+        self.name = name
+        self.body = Region(types, names)
+        self.body.parent = self
+        self.results = tuple(results)
+        self.constants = dict(constants or {})
+        self.file = file
+        self.callees: list[Function] = []
+
+    @property
+    def parameters(self) -> list[Value]:
+        """The arguments of the body."""
+        return self.body.arguments
+
+    def walk(self) -> Iterator[Operation]:
+        """All operations in program order."""
+        return self.body.walk()
+
+    def __str__(self) -> str:
+        from blockstep.ir.text import dump
+
+        return dump(self)

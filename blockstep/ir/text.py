@@ -1,0 +1,155 @@
+"""The text form of IR. `parse(dump(function))` is the same function.
+
+    func @kernel(%x_ptr: pointer<fp32>, %n: int32) -> () const {BLOCK=128} {
+      %pid = program_id {axis=0} : int32 @ "add.py":7:11-7:27
+      ...
+      %acc2 = for %lo, %hi, %one, %acc : fp32[64] {
+        ^(%k: int32, %a: fp32[64])
+        ...
+        yield %b
+      }
+      return
+    }
+
+Values are numbered; a name from the source stands before the number where there is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from blockstep.ir.core import Function, Location, Operation, Region, Value
+from blockstep.language.constant import constexpr
+from blockstep.language.region import Region as Combine
+from blockstep.language.types import block_type, dtype, pointer_type
+
+
+def type_text(kind: dtype) -> str:
+    """`int32`, `fp32[64, 64]`, `pointer<fp32>[8]`, `const pointer<fp32>`."""
+    if isinstance(kind, block_type):
+        return f"{type_text(kind.element_ty)}[{', '.join(map(str, kind.shape))}]"
+    if isinstance(kind, pointer_type):
+        return f"{'const ' if kind.const else ''}pointer<{type_text(kind.element_ty)}>"
+    return kind.name
+
+
+class _Names:
+    """A short unique name for each value, in order of appearance."""
+
+    def __init__(self) -> None:
+        self._of: dict[Value, str] = {}
+
+    def __call__(self, value: Value) -> str:
+        name = self._of.get(value)
+        if name is None:
+            number = len(self._of)
+            name = self._of[value] = f"%{value.name}.{number}" if value.name else f"%{number}"
+        return name
+
+
+def dump(function: Function, locations: bool = True) -> str:
+    """The text of a function, and of those it calls, callees first."""
+    texts = [dump(callee, locations) for callee in function.callees]
+    names = _Names()
+    parameters = ", ".join(f"{names(p)}: {type_text(p.type)}" for p in function.parameters)
+    results = ", ".join(map(type_text, function.results))
+    constants = _attributes(function.constants)
+    head = f"func @{function.name}({parameters}) -> ({results}) const {constants or '{}'} {{"
+    lines = [head, *_operations(function.body, names, 1, locations), "}"]
+    return "\n".join([*texts, "\n".join(lines)]) + ("" if texts else "")
+
+
+def _operations(region: Region, names: _Names, depth: int, locations: bool) -> Iterator[str]:
+    for operation in region.operations:
+        yield from _operation(operation, names, depth, locations)
+
+
+def _operation(operation: Operation, names: _Names, depth: int, locations: bool) -> Iterator[str]:
+    indent = "  " * depth
+    operands = ", ".join(names(v) for v in operation.operands)
+    head = operation.name + (f" {operands}" if operands else "")
+    attributes = _attributes(operation.attributes)
+    head += f" {attributes}" if attributes else ""
+    if operation.results:
+        results = ", ".join(names(r) for r in operation.results)
+        types = ", ".join(type_text(r.type) for r in operation.results)
+        head = f"{results} = {head} : {types}"
+    where = _location(operation.location) if locations and operation.location else ""
+    if not operation.regions:
+        yield indent + head + where
+        return
+    for number, region in enumerate(operation.regions):
+        yield indent + (f"{head} {{" if number == 0 else "} {")
+        if region.arguments:
+            inner = ", ".join(f"{names(a)}: {type_text(a.type)}" for a in region.arguments)
+            yield f"{indent}  ^({inner})"
+        yield from _operations(region, names, depth + 1, locations)
+    yield indent + "}" + where
+
+
+def _location(location: Location) -> str:
+    spans = (location.span, *location.callers)
+    return " @ " + " < ".join(
+        f"{_string(s.file)}:{s.line}:{s.column}-{s.end_line}:{s.end_column} {_string(s.function)}"
+        for s in spans
+    )
+
+
+def _attributes(attributes: Mapping[str, Any]) -> str:
+    if not attributes:
+        return ""
+    return "{" + ", ".join(f"{k}={attribute_text(v)}" for k, v in attributes.items()) + "}"
+
+
+def _string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def attribute_text(value: Any) -> str:
+    """The text of an attribute. Raises TypeError for what has none."""
+    if isinstance(value, constexpr):
+        value = value.value
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return _float(float(value))
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, dtype):
+        return f"!{type_text(value)}"
+    if isinstance(value, (tuple, list)):
+        return "(" + "".join(f"{attribute_text(v)}, " for v in value).rstrip() + ")"
+    if isinstance(value, Function):
+        return f"@{value.name}"
+    if isinstance(value, Combine):
+        return _combine(value)
+    return f"host {_string(f'{type(value).__module__}.{type(value).__qualname__}')}"
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    text = repr(value)
+    return text if "." in text or "e" in text else text + ".0"
+
+
+def _combine(region: Combine) -> str:
+    """A function of scalars: its input types, its operations by number, its outputs."""
+    inputs = ", ".join(map(type_text, region.inputs))
+    steps = []
+    for operation in region.operations:
+        operands = ", ".join(map(str, operation.operands))
+        types = ", ".join(map(type_text, operation.types))
+        attributes = _attributes(operation.attributes)
+        steps.append(f"{operation.op.name} ({operands}) {attributes or '{}'} : {types};")
+    outputs = ", ".join(map(str, region.outputs))
+    bundled = " bundled" if region.bundled else ""
+    return f"region ({inputs}) [{' '.join(steps)}] -> ({outputs}){bundled}"

@@ -1,0 +1,71 @@
+"""The machine that records: every operation that a `tl` function emits becomes IR.
+
+A value's `handle` is the IR value. Operations are appended to the region that is open; what an
+operation may not do while a kernel is compiled (deciding a Python branch on a run-time value) is a
+language error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from blockstep.ir import Location, Operation, Region, Value
+from blockstep.language import types as ty
+from blockstep.language.op import Op
+from blockstep.language.value import tensor
+
+
+class NotConstant(TypeError):
+    """A run-time value stands where the language needs a compile-time one."""
+
+
+class Recorder:
+    """Appends operations to `region`, each with the location that is set."""
+
+    def __init__(self) -> None:
+        self.region = Region()
+        self.location: Location | None = None
+        self.pending: list[Any] = []
+
+    @contextmanager
+    def into(self, region: Region) -> Iterator[Region]:
+        """Records into `region` inside the `with`."""
+        before, self.region = self.region, region
+        try:
+            yield region
+        finally:
+            self.region = before
+
+    def append(
+        self, op: Op, operands: list[Value], types: list[ty.dtype], attributes: dict[str, Any],
+        regions: list[Region] | None = None,
+    ) -> Operation:  # fmt: skip
+        """Appends one operation to the open region."""
+        made = Operation(op, operands, types, attributes, regions or (), self.location)
+        return self.region.append(made)
+
+    def emit(self, op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+        """One operation; absent operands are left out, and `operand_slots` says which are there."""
+        present = [x for x in operands if x is not None]
+        kind = op.rule(*[x.type for x in present], **attributes)
+        kinds = list(kind) if isinstance(kind, tuple) else [] if kind is ty.void else [kind]
+        told = attributes
+        if len(present) != len(operands):
+            told = {**attributes, "operand_slots": tuple(x is not None for x in operands)}
+        made = self.append(op, [x.handle for x in present], kinds, told)
+        results = [tensor(value, value.type) for value in made.results]
+        if isinstance(kind, tuple):
+            return tuple(results)
+        return results[0] if results else None
+
+    def truth(self, x: Any, kind: str) -> NoReturn:
+        """There is no truth of a run-time value while a kernel is compiled."""
+        raise NotConstant(f"a run-time value of type {x.type} cannot decide what is compiled")
+
+    def loop_bound(self, x: Any) -> int:
+        """A loop's bound as a number."""
+        if isinstance(x, tensor):
+            raise NotConstant("this loop's bounds must be compile-time values")
+        return int(x)

@@ -1,0 +1,31 @@
+"""The variables of a function while it is compiled, and what a region assigns."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+
+class Missing:
+    """A variable that is bound on one path only."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+def assigned(nodes: list[ast.stmt]) -> list[str]:
+    """Names that statements bind, in order of first appearance."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                found.setdefault(inner.id)
+    return list(found)
+
+
+def returns(nodes: list[ast.stmt]) -> bool:
+    """Whether statements contain a return."""
+    return any(isinstance(inner, ast.Return) for node in nodes for inner in ast.walk(node))
+
+
+Variables = dict[str, Any]

@@ -1,0 +1,175 @@
+"""The front end: what becomes of each statement, and what is rejected at which expression."""
+
+from typing import Any
+
+import pytest
+
+import blockstep
+import blockstep.language as tl
+from blockstep.compiler.frontend import build
+from blockstep.errors import CompilationError
+from blockstep.ir import Function, verify
+
+INTS = tl.pointer_type(tl.int32)
+
+
+def compiled(kernel: Any, **constants: Any) -> Function:
+    """IR of a kernel whose parameters are `p` (int32 pointer), `n` and `m` (int32)."""
+    known = {"p": INTS, "n": tl.int32, "m": tl.int32}
+    types = {name: known[name] for name in kernel.arg_names if name not in constants}
+    function = build(kernel, types, constants)
+    verify(function)
+    return function
+
+
+def names(function: Function) -> list[str]:
+    return [operation.name for operation in function.walk()]
+
+
+@blockstep.jit
+def counted(p, n):
+    total = 0
+    for i in range(n):
+        total += i
+    tl.store(p, total)
+
+
+def test_a_for_loop_carries_what_its_body_changes() -> None:
+    (loop,) = [o for o in compiled(counted).walk() if o.name == "for"]
+    assert [r.type for r in loop.results] == [tl.int32]
+    assert [a.name for a in loop.regions[0].arguments] == ["i", "total"]
+
+
+@blockstep.jit
+def unrolled(p, N: tl.constexpr):
+    for i in tl.static_range(N):
+        tl.store(p + i, i)
+
+
+def test_a_static_range_is_unrolled() -> None:
+    assert names(compiled(unrolled, N=5)).count("store") == 5
+
+
+@blockstep.jit
+def chooses(p, n, FLAG: tl.constexpr):
+    if FLAG:
+        x = n + 1
+    else:
+        x = undefined_name  # noqa: F821
+    if n > 3:
+        x = x * 2
+    tl.store(p, x)
+
+
+def test_a_static_if_compiles_one_branch() -> None:
+    assert names(compiled(chooses, FLAG=True)).count("if") == 1
+
+
+@blockstep.jit
+def leaves_early(p, n):
+    if n > 3:
+        return
+    tl.store(p, n)
+
+
+def test_an_early_return_moves_the_rest_into_the_other_branch() -> None:
+    function = compiled(leaves_early)
+    (choice,) = [o for o in function.walk() if o.name == "if"]
+    assert [o.name for o in choice.regions[0].operations] == ["yield"]
+    assert "store" in [o.name for o in choice.regions[1].operations]
+
+
+@blockstep.jit
+def halves(x, y):
+    if x > y:
+        return x // 2
+    return y // 2
+
+
+@blockstep.jit
+def calls(p, n, m):
+    tl.store(p, halves(n, m))
+
+
+def test_an_inlined_function_may_return_from_both_branches() -> None:
+    function = compiled(calls)
+    (division, _) = [o for o in function.walk() if o.name == "idiv"]
+    assert division.location is not None
+    assert division.location.span.function == "halves"
+    assert [s.function for s in division.location.callers] == ["calls"]
+
+
+@blockstep.jit
+def collatz(p, n):
+    steps = 0
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    tl.store(p, steps)
+
+
+def test_a_while_loop_has_a_test_and_a_body() -> None:
+    (loop,) = [o for o in compiled(collatz).walk() if o.name == "while"]
+    assert [r.terminator.name for r in loop.regions] == ["condition", "yield"]
+
+
+@blockstep.jit
+def changes_type(p, n):
+    acc = 0
+    for i in range(n):
+        acc += 0.5
+    tl.store(p, acc)
+
+
+@blockstep.jit
+def branches_disagree(p, n):
+    if n > 1:
+        x = 1
+    else:
+        x = 1.5
+    tl.store(p, x)
+
+
+@blockstep.jit
+def needs_a_constant(p, n):
+    tl.store(p + tl.arange(0, n), 1)
+
+
+@blockstep.jit
+def shapes_differ(p):
+    tl.store(p + tl.arange(0, 8), tl.arange(0, 16))
+
+
+@blockstep.jit
+def unknown(p):
+    tl.store(p, nowhere)  # noqa: F821
+
+
+@blockstep.jit
+def one_path(p, n):
+    if n > 1:
+        x = 1
+    tl.store(p, x)
+
+
+REJECTED = [
+    (changes_type, "loop-carried variable `acc` has initial type int32", "for i in range(n):"),
+    (branches_disagree, "`x` has type int32 after the then block and fp32", "if n > 1:"),
+    (needs_a_constant, "arange's arguments must be of type tl.constexpr", "tl.arange(0, n)"),
+    (shapes_differ, "Cannot broadcast", "tl.store(p + tl.arange(0, 8), tl.arange(0, 16))"),
+    (unknown, "nowhere is not defined", "nowhere"),
+    (one_path, "x is not defined: it is only assigned on one path", "x"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "said", "source"), REJECTED, ids=lambda v: getattr(v, "__name__", None))
+def test_a_language_error_stands_at_its_expression(kernel: Any, said: str, source: str) -> None:
+    with pytest.raises(CompilationError) as caught:
+        compiled(kernel)
+    error: CompilationError = caught.value
+    while isinstance(error.__cause__, CompilationError) and not error.error_message:
+        error = error.__cause__
+    assert said in (error.error_message or "")
+    assert error.span is not None
+    line = open(__file__).read().splitlines()[error.span.line - 1]
+    assert line[error.span.column - 1 :].startswith(source)
