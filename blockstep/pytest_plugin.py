@@ -45,10 +45,11 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     ) as report:
         try:
             yield
-        finally:
-            if report.findings:
+        except BaseException:
+            if report.findings:  # the test failed by itself; this may be why
                 text = diagnostics.render_all(report.findings)
-                item.add_report_section("call", "blockstep", text)  # shown if the test fails
+                item.add_report_section("call", "blockstep", text)
+            raise
     if report.warnings:
         item.user_properties.append((_DOUBTS, diagnostics.render_all(report.warnings)))
     if report.errors:

@@ -66,15 +66,15 @@ def _parts(
 
 def _check_operands(
     machine: StepMachine, pointer: tensor, mask: tensor | None, site: Site, op: str, view: Any
-) -> Any:
-    """Marked addresses and masks decide what is touched: report them. The lanes whose address was
-    reported; where they lie is no news then."""
+) -> None:
+    """Marked addresses and masks decide what is touched: report them. Where a reported address
+    lies is no news then."""
+    machine.known = None
     if mask is not None and mask.marks is not None:
         machine.reach(mask, "mask", site, op=op, view=view)
     if pointer.marks is not None:
         active = None if mask is None else mask.handle
-        return machine.reach(pointer, "address", site, active=active, op=op, view=view)
-    return None
+        machine.known = machine.reach(pointer, "address", site, active=active, op=op, view=view)
 
 
 def _shown(machine: StepMachine, access: Access) -> Any:
@@ -82,6 +82,7 @@ def _shown(machine: StepMachine, access: Access) -> Any:
     active = access.mask
     if machine.judge is None:
         return _guarded(machine, access)
+    access.known = machine.known
     for checker in machine.checkers:
         skip = checker.access(access)
         if skip is not None:
@@ -152,6 +153,9 @@ def _load(machine: StepMachine, op: Op, operands: Operands, attributes: Attribut
     result = tensor(data, kind)
     if machine.judge is not None or machine.watched:
         _poison(machine, result, pointer, mask, other, site, skipped)
+    while machine.unread:
+        unread = machine.unread.pop()
+        marks.add(result, "unread", unread.lanes, unread.tell)
     if kind.scalar.is_ptr():
         result.origin = None
     return result
@@ -264,7 +268,7 @@ def _store(machine: StepMachine, op: Op, operands: Operands, attributes: Attribu
     _write(machine, pointer, value.handle, active, site, "store")
 
 
-_STORED = frozenset({"poison", "division", "shift", "cast"})  # a wrapped value may be stored
+_STORED = frozenset({"poison", "unread", "division", "shift", "cast"})  # a wrapped value may be stored
 
 
 def _write(
@@ -336,7 +340,9 @@ def _atomic(
         _check_operands(machine, pointer, mask, site, name, origin)
         for value in values:
             if value.marks is not None:
-                machine.reach(value, "atomic", site, active=active, op=name, view=origin)
+                machine.reach(
+                    value, "atomic", site, active=active, op=name, view=origin, only=_STORED
+                )
     shape, dtype = np.shape(pointer.handle), kind.scalar.numpy
     addresses = np.atleast_1d(pointer.handle).reshape(-1)
     out = np.zeros(addresses.shape, dtype)

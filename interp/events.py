@@ -30,6 +30,14 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Unread:
+    """Elements of a load that nothing has written: told about where they decide something."""
+
+    lanes: Flags
+    tell: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Launched:
     """What checkers may know of a launch."""
 
@@ -41,6 +49,7 @@ class Launched:
     number: int | None = None
     seed: int | None = None
     complete: bool = True  # every program instance runs, not a chosen few
+    unread: list[Unread] | None = None  # where a machine that follows values finds what it loaded
 
     @property
     def views(self) -> Sequence[View]:

@@ -32,10 +32,10 @@ Bools = npt.NDArray[np.bool_]
 @dataclass(frozen=True, slots=True, eq=False)
 class Taint:
     """The marked elements of one value, and where the first of them was born. `born` makes the
-    `Mark`: nobody pays for its words unless it is reported."""
+    `Mark`: nobody pays for its words unless it is reported. None: `born` has told the judge itself."""
 
     lanes: Any
-    born: Callable[[], Mark]
+    born: Callable[[], Mark | None]
 
     def with_lanes(self, lanes: Any) -> Taint:
         return Taint(lanes, self.born)
@@ -45,7 +45,7 @@ _WRAP_ENDS = frozenset({"and", "or", "xor", "lshr", "ashr", "umulhi", "philox", 
 KILLS: dict[str, frozenset[str]] = {"wrap": _WRAP_ENDS}
 
 
-def add(value: tensor, name: str, lanes: Any, born: Callable[[], Mark]) -> None:
+def add(value: tensor, name: str, lanes: Any, born: Callable[[], Mark | None]) -> None:
     """Marks `lanes` of `value`, in addition to what is marked already."""
     marks = dict(value.marks) if value.marks else {}
     old = marks.get(name)

@@ -21,7 +21,7 @@ from blockstep.findings import Event, Lanes, Site, Span, UndefinedReached
 from blockstep.interp import marks
 from blockstep.interp.arithmetic import WATCHES
 from blockstep.interp.effects import HANDLERS
-from blockstep.interp.events import Checker
+from blockstep.interp.events import Checker, Unread
 from blockstep.interp.forms import RULES, compact, uniform
 from blockstep.interp.memory import AddressSpace
 from blockstep.interp.scheduler import Program, Scheduler
@@ -53,6 +53,8 @@ class StepMachine:
     launch: int | None = None
     watched: frozenset[str] = frozenset()  # names of marks that are wanted
     pending: list[Any] = field(default_factory=list)
+    known: Any = None  # lanes of the running access whose address was reported
+    unread: list[Unread] = field(default_factory=list)  # of the load that is being executed
 
     def emit(self, op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
         """The value of one operation."""
@@ -148,11 +150,14 @@ class StepMachine:
                 lanes = lanes & active
             if np.any(lanes):
                 told = lanes if told is None else told | lanes
+                mark = taint.born()
+                if mark is None:  # an unread element: it has told on the load
+                    continue
                 argument = None if view is None else Argument.of(view)
                 self.report(
                     UndefinedReached,
                     site,
-                    mark=taint.born(),
+                    mark=mark,
                     sink=sink,
                     lanes=Lanes.of(lanes),
                     op=op,

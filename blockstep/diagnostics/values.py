@@ -143,7 +143,12 @@ def _mark_help(mark: Mark) -> str:
     if mark.cause == "shift":
         return "keep the shift below the width, or shift a wider type"
     if mark.cause == "cast":
-        return "clamp before converting, or convert to a wider type"
+        nan = bool(mark.operands) and mark.operands[0] == "nan"
+        return (
+            "replace NaN before converting: tl.where(x == x, x, 0.0)"
+            if nan
+            else "clamp before converting, or convert to a wider type"
+        )
     return widened(mark.span)
 
 
@@ -190,6 +195,8 @@ def division_help(span: Span) -> str:
         return "replace a zero divisor first: tl.where(b == 0, 1, b)"
     sign = {ast.FloorDiv: "//", ast.Mod: "%", ast.Div: "/"}[type(node.op)]
     divisor = ast.unparse(node.right)
+    if len(divisor) > 24:
+        return "replace a zero divisor first: tl.where(b == 0, 1, b)"
     guarded = f"tl.where({source.grouped(node.right)} == 0, 1, {divisor})"
     return f"{source.grouped(node.left)} {sign} {guarded}"
 

@@ -100,6 +100,7 @@ class Access:
         "given",
         "itemsize",
         "kind",
+        "known",
         "op",
         "program",
         "reach",
@@ -136,6 +137,7 @@ class Access:
         self.program, self.site = program, site
         self.sem, self.scope = sem, scope
         self.reach = reach  # what `interp.reach` works out once for all checkers
+        self.known: Any = None  # elements whose address itself was reported
         self.skipped = False  # whether a checker kept some elements from being touched
 
     @property

@@ -47,6 +47,6 @@ def check(
         max_findings=max_findings,
     )
     opened = session.make(options, allow)
-    with factories.factories, session.using(opened):
+    with factories.factories, session.sharing(opened):
         yield opened.report
         session.finish(opened)

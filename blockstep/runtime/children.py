@@ -90,6 +90,7 @@ def start() -> None:
     opened.file = Path(told["folder"]) / f"{os.getpid()}.json"
     session.set_process(opened)
     atexit.register(_finish, opened)
+    os.register_at_fork(after_in_child=_forked)  # forkserver, and children that fork
 
 
 def _forked() -> None:

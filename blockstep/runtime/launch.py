@@ -16,7 +16,7 @@ import numpy as np
 
 from blockstep import diagnostics, knobs, target
 from blockstep.errors import TritonError, UnsupportedError
-from blockstep.findings import CompileFault, Event, GridLimit, Span, Waiter, UnsupportedUse
+from blockstep.findings import CompileFault, Event, GridLimit, LaunchRecord, Span, UnsupportedUse, Waiter
 from blockstep.findings import Deadlock as DeadlockFound
 from blockstep.interp import breakpoints
 from blockstep.interp.checkers import checkers_for
@@ -38,6 +38,7 @@ from blockstep.runtime.refusal import CallError
 
 WATCHED_MARKS = {
     "poison": "uninitialised",
+    "unread": "uninitialised",
     "division": "division",
     "wrap": "overflow",
     "shift": "overflow",
@@ -147,7 +148,10 @@ def _run(
     breakpoints.install()
     chosen = current.options
     name = function.__name__
-    record = current.report.begin_launch(name, grid, "step", host)
+    if chosen.judged:
+        record = current.report.begin_launch(name, grid, "step", host)
+    else:  # nobody will ask: a program that launches for days must not remember each launch
+        record = LaunchRecord(name, grid)
     judged = chosen.judged and current.report.filters.judges(name, record.number)
     judge = _Judge(current) if chosen.judged else None  # the report drops what is filtered out
     device = target.current()
@@ -276,7 +280,7 @@ def _announce(machine: StepMachine, current: session.Session) -> None:
         return
     launched = Launched(
         machine.judge, machine.kernel, machine.grid, machine.space, machine.host, machine.launch,
-        machine.scheduler.seed, current.options.programs is None,
+        machine.scheduler.seed, current.options.programs is None, machine.unread,
     )  # fmt: skip
     for checker in machine.checkers:
         checker.launch(launched)

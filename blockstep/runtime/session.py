@@ -1,7 +1,7 @@
 """What is in force for launches: options and, under `check`, the report they file findings in.
 
-A `with blockstep.check()` block holds for its context (threads started inside see the process
-default); the command line sets the process default.
+A `with blockstep.check()` block holds for its context, and for threads that have none of their own
+(they see the innermost open block); the command line sets the default of the process.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Session:
 
 
 _local: ContextVar[Session | None] = ContextVar("blockstep_session", default=None)
+_open: list[Session] = []  # those that threads without a session of their own share
 _process: Session | None = None
 
 excused: ContextVar[tuple[type[BaseException], ...]] = ContextVar("blockstep_excused", default=())
@@ -50,7 +51,7 @@ def make(options: Options, allow: Any = None) -> Session:
 def current() -> Session:
     """The session in force; an unjudged one if nobody opened any."""
     global _process
-    session = _local.get() or _process
+    session = _local.get() or (_open[-1] if _open else _process)
     if session is None:
         session = _process = make(Options(machine=machine_from_environment()))
     return session
@@ -70,6 +71,17 @@ def using(session: Session) -> Iterator[Session]:
         yield session
     finally:
         _local.reset(token)
+
+
+@contextmanager
+def sharing(session: Session) -> Iterator[Session]:
+    """`using`, for the threads that are started inside as well."""
+    _open.append(session)
+    try:
+        with using(session):
+            yield session
+    finally:
+        _open.remove(session)
 
 
 @contextmanager

@@ -93,6 +93,10 @@ class Bounds(Checker):
     def _tell(
         self, access: Access, reach: Reach, bad: Flags, view: View | None, by: Argument | None
     ) -> None:
+        if access.known is not None:
+            bad = bad & ~reach.active(access.known, access.shape)
+            if not bad.any():
+                return
         outside = reach.addresses[bad]
         where = _where(outside, view, reach.size)
         offsets = first = None

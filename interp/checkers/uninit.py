@@ -1,5 +1,9 @@
 """Uninit: a load of bytes that nothing has written.
 
+Where the machine follows values, such a load is reported, at its own line, only once what it read
+reaches memory, an address, a mask, a branch or a loop's bound: kernels load a whole block and
+discard with `tl.where` the part that nobody wrote.
+
 Which bytes were written is kept in `Storage.written` (one flag a byte, None for all), found at
 the first look and kept up to date here. What masked lanes hold is no matter of memory:
 `interp.marks` follows those values.
@@ -7,13 +11,14 @@ the first look and kept up to date here. What masked lanes hold is no matter of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from blockstep.findings import Access, Argument, Lanes, ReadUnwritten, elements_of
-from blockstep.interp.events import Checker, Flags
+from blockstep.interp.events import Checker, Flags, Unread
 from blockstep.interp.memory import Storage
 from blockstep.interp.reach import Reach, reach_of
 from blockstep.interp.unwritten import drawing
@@ -45,20 +50,34 @@ class Uninit(Checker):
         written, view = storage.written, access.view
         assert written is not None
         addresses = reach.addresses[missing]
+        lanes = reach.spread(missing, access.addresses.shape)
         per_byte = addresses[:, None] - storage.base + np.arange(reach.size)
         start = int(addresses.min()) - storage.base
-        self.found(
-            ReadUnwritten,
-            access.site,
-            access.program,
+        tell = self._once(
+            access,
             op=access.op,
             argument=None if view is None else _argument(view, storage),
-            lanes=Lanes.of(reach.spread(missing, access.addresses.shape)),
+            lanes=Lanes.of(lanes),
             unwritten=int(np.unique(per_byte[~written[per_byte]]).size),
             drawing=drawing(storage.data, written, start),
             drawing_offset=start - start % 16 - (0 if view is None else view.base - storage.base),
             elements=() if view is None else elements_of(view, addresses),
         )
+        follower = self.launched.unread
+        if follower is None or access.op != "load":
+            tell()
+        else:
+            follower.append(Unread(lanes, tell))
+
+    def _once(self, access: Access, **fields: Any) -> Callable[[], None]:
+        """A function that reports the access the first time that it is called."""
+        untold = [fields]
+
+        def tell() -> None:
+            while untold:
+                self.found(ReadUnwritten, access.site, access.program, **untold.pop())
+
+        return tell
 
 
 def unwritten_lanes(storage: Storage, reach: Reach) -> Flags | None:

@@ -76,7 +76,9 @@ def test_gated_linear_attention_step_by_step() -> None:
     )
 
 
+@pytest.mark.faulty("grid")
 def test_gated_linear_attention_in_chunks() -> None:
+    """A note: of the pairs of subchunks that the grid has, those above the diagonal do nothing."""
     from fla.ops.gla import chunk_gla
 
     agree(
@@ -96,6 +98,7 @@ def test_simple_gated_attention_in_chunks() -> None:
         decayed,
         *queries(),
         gates(1, LENGTH, HEADS),
+        gradients=False,  # fla refuses the backward pass on Hopper with Triton 3.6
         **LOOSE,
     )
 
@@ -135,17 +138,31 @@ def test_linear_attention_in_chunks() -> None:
     )
 
 
-@pytest.mark.parametrize("way", ["chunk", "fused_recurrent"])
-def test_delta_rule(way: str) -> None:
-    from fla.ops import delta_rule
+def test_delta_rule_step_by_step() -> None:
+    from fla.ops.delta_rule import fused_recurrent_delta_rule
 
-    function = getattr(delta_rule, f"{way}_delta_rule")
     agree(
-        lambda q, k, v, beta: function(q, k, v, beta)[0],
+        lambda q, k, v, beta: fused_recurrent_delta_rule(q, k, v, beta)[0],
         lambda q, k, v, beta: corrected(q, k, v, torch.zeros(1, LENGTH, HEADS), beta),
         *queries(),
         normal(1, LENGTH, HEADS).sigmoid(),
         **LOOSE,
+    )
+
+
+def test_delta_rule_in_chunks() -> None:
+    from fla.ops.delta_rule import chunk_delta_rule
+
+    def halves(*tensors: torch.Tensor) -> torch.Tensor:
+        return chunk_delta_rule(*(tensor.bfloat16() for tensor in tensors))[0].float()
+
+    agree(
+        halves,
+        lambda q, k, v, beta: corrected(q, k, v, torch.zeros(1, LENGTH, HEADS), beta),
+        *queries(),
+        normal(1, LENGTH, HEADS).sigmoid(),
+        atol=0.1,
+        rtol=0.1,
     )
 
 
@@ -158,6 +175,7 @@ def test_gated_delta_rule_in_chunks() -> None:
         *queries(),
         gates(1, LENGTH, HEADS),
         normal(1, LENGTH, HEADS).sigmoid(),
+        gradients=False,  # fla refuses the backward pass on Hopper with Triton 3.6
         **LOOSE,
     )
 
@@ -209,21 +227,44 @@ def test_activations() -> None:
     agree(swiglu, lambda x, y: F.silu(x) * y, x, y)
 
 
-def test_norms() -> None:
-    from fla.modules.norm.fused_norm_gate import rms_norm_gated
-    from fla.modules.norm.l2norm import l2norm
+def normalise(columns: int) -> None:
+    """Layer norm and RMS norm, with their gradients."""
     from fla.modules.norm.layernorm import layer_norm, rms_norm
 
-    x, w, b = normal(9, 40), normal(40), normal(40, scale=0.1)
-    agree(layer_norm, lambda x, w, b: F.layer_norm(x, (40,), w, b), x, w, b)
-    agree(lambda x, w: rms_norm(x, w, None), lambda x, w: F.rms_norm(x, (40,), w, 1e-5), x, w)
+    x, w, b = normal(9, columns), normal(columns), normal(columns, scale=0.1)
+    agree(layer_norm, lambda x, w, b: F.layer_norm(x, (columns,), w, b), x, w, b)
+    agree(lambda x, w: rms_norm(x, w, None), lambda x, w: F.rms_norm(x, (columns,), w, 1e-5), x, w)
+
+
+def test_norms() -> None:
+    normalise(64)
+
+
+@pytest.mark.faulty("uninitialised")
+def test_norms_of_padded_rows() -> None:
+    """The weights are loaded with a mask and no `other`; the sums of the backward pass take them."""
+    normalise(40)
+
+
+def test_l2_norm() -> None:
+    from fla.modules.norm.l2norm import l2norm
+
+    x = normal(9, 40)
     agree(l2norm, lambda x: x * torch.rsqrt(x.square().sum(-1, keepdim=True) + 1e-6), x)
+
+
+@pytest.mark.faulty("race")
+def test_gated_norm() -> None:
+    """A warning: blocks of rows overlap where there are fewer rows than multiprocessors, and two
+    program instances write the same gradient."""
+    from fla.modules.norm.fused_norm_gate import rms_norm_gated
+
     agree(
         lambda x, g, w: rms_norm_gated(x, g, w, None, eps=1e-5),
-        lambda x, g, w: F.rms_norm(x, (40,), w, 1e-5) * F.silu(g),
-        x,
-        normal(40, 9).T.contiguous(),
-        w,
+        lambda x, g, w: F.rms_norm(x, (64,), w, 1e-5) * F.silu(g),
+        normal(9, 64),
+        normal(64, 9).T.contiguous(),
+        normal(64),
     )
 
 

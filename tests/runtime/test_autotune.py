@@ -242,7 +242,7 @@ def test_a_second_launch_that_changes_the_result_is_reported(
 def test_a_judged_run_finds_what_tuning_would_corrupt(restored: list[str] | None) -> None:
     tl = blockstep.language
 
-    def twice(x, n, BLOCK: tl.constexpr):  # type: ignore
+    def twice(x, n, BLOCK: tl.constexpr):
         at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         tl.store(x + at, tl.load(x + at, mask=at < n, other=0) * 2, mask=at < n)
 

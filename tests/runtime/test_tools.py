@@ -52,7 +52,7 @@ def test_a_ragged_store_stays_in_its_batch(torch: Any) -> None:
     ragged: Any = importlib.import_module("blockstep.tools.ragged_tma")
     tl: Any = blockstep.language
 
-    def copy(source, target, offset, size, ROWS: tl.constexpr):  # type: ignore
+    def copy(source, target, offset, size, ROWS: tl.constexpr):
         block = ragged.load_ragged(source, offset, size, [0, 0])
         ragged.store_ragged(target, offset, size, [0, 0], block + 1)
 

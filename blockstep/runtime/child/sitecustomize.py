@@ -6,11 +6,11 @@ import sys
 
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != _here]
-sys.modules.pop("sitecustomize", None)
+_this = sys.modules.pop("sitecustomize")
 try:
     import sitecustomize  # noqa: F401  (the environment's own one, if it has any)
 except ImportError:
-    pass
+    sys.modules["sitecustomize"] = _this  # the import that runs this file looks for it
 if os.environ.get("BLOCKSTEP_CHILD"):
     from blockstep.runtime import children
 

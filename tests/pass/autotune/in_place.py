@@ -1,0 +1,23 @@
+"""A kernel in place under two configurations: its first call is right, whatever tuning tried."""
+
+import numpy as np
+
+import triton
+import triton.language as tl
+
+
+import os
+
+os.environ["BLOCKSTEP_AUTOTUNE"] = "measure"  # try every configuration
+
+
+@triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 64})], key=["n"])
+@triton.jit
+def double(x_ptr, n, B: tl.constexpr):
+    offs = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + offs, tl.load(x_ptr + offs, mask=offs < n) * 2, mask=offs < n)
+
+
+x = np.ones(64, np.float32)
+double[lambda meta: (triton.cdiv(64, meta["B"]),)](x, 64)
+assert (x == 2).all()
