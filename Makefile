@@ -5,7 +5,7 @@ PYTHON ?= python3
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-test: lint types ## everything that must be green: lint, types, all tests on two processes
+test: lint types libraries ## everything that must be green: lint, types, all tests on two processes
 	$(PYTHON) -m pytest -q -n 2 --dist worksteal tests
 
 tiny: ## the smoke test, under five seconds
@@ -14,6 +14,9 @@ tiny: ## the smoke test, under five seconds
 lint: ## ruff: rules and format
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+
+libraries: ## the published kernels that tests/libraries runs
+	$(PYTHON) tests/libraries/install.py
 
 types: ## mypy --strict
 	$(PYTHON) -m mypy
@@ -24,4 +27,4 @@ bless: ## rewrite the expected diagnostics of tests/fail and examples/bugs
 size: ## files over 400 lines
 	@find blockstep interp compiler debugger tests -name '*.py' -not -type l | xargs wc -l | awk '$$1 > 400 && $$2 != "total"'
 
-.PHONY: help test tiny lint types bless size
+.PHONY: help test tiny lint types libraries bless size

@@ -1,4 +1,4 @@
-"""The command line: `blockstep run | check | debug | explain`.
+"""The command line: `blockstep run | check | debug | dump | explain`.
 
 Exit status: 0 clean, 1 an error was found, 2 the script failed or the command line was wrong.
 """
@@ -47,20 +47,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 _WITH_VALUE = frozenset(
     "--only --skip --kernel --launch --max-findings --seed --seeds --program --programs --json "
-    "--sarif --allow --write-allow --fail-on --target --machine".split()
+    "--sarif --allow --write-allow --fail-on --target --machine --after".split()
 )
+
+_AFTER_SCRIPT = {
+    "debug": ("--kernel", "--program"),
+    "dump": ("--kernel", "--after", "--no-locations"),
+}
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
     """Our own words, up to and with the script (or `-m module`); the rest are the script's.
 
-    `debug script.py --kernel K --program X,Y,Z` also takes where to stop from after the script."""
+    `debug script.py --kernel K --program X,Y,Z` also takes where to stop from after the script, and
+    `dump script.py --kernel K --after PASS` what to print."""
     own, rest = _split_at_script(words)
-    if words[0] == "debug":
-        while rest and rest[0].partition("=")[0] in ("--kernel", "--program"):
-            taken = 1 if "=" in rest[0] else 2
-            own, rest = own + rest[:taken], rest[taken:]
-        rest = rest[1:] if rest[:1] == ["--"] else rest
+    late = _AFTER_SCRIPT.get(words[0], ())
+    while rest and (option := rest[0].partition("=")[0]) in late:
+        taken = 2 if option in _WITH_VALUE and "=" not in rest[0] else 1
+        own, rest = own + rest[:taken], rest[taken:]
+    if late and rest[:1] == ["--"]:
+        rest = rest[1:]
     return own, rest
 
 
@@ -89,11 +96,15 @@ def _parser() -> argparse.ArgumentParser:
         ("run", _run, "run a script with `import triton` meaning blockstep, unjudged"),
         ("check", _check, "run a script with every checker on; exit 1 if there is an error"),
         ("debug", _debug, "run a script and stop in pdb at the first line of a program instance"),
+        ("dump", _dump, "run a script up to a launch of one kernel and print the kernel's IR"),
     ):
         sub = commands.add_parser(name, help=text, description=text)
         _common(sub)
         if name == "check":
             _judging(sub)
+        if name == "dump":
+            sub.add_argument("--after", metavar="PASS", help="run the passes up to this one first")
+            sub.add_argument("--no-locations", action="store_true", help="leave source lines out")
         sub.set_defaults(command=command, judged=name == "check")
     explain = commands.add_parser("explain", help="what a kind of finding means")
     explain.add_argument("kind", help="a kind or a checker: race, out-of-bounds, …")
@@ -234,8 +245,23 @@ def _debug(told: Any) -> int:
     stop = opened.on_instance = Stop(told.kernel, program)
     status = _execute(told)
     if not stop.done:
-        print(f"blockstep: {stop.missed(opened.report.launches)}", file=sys.stderr)
+        print(f"blockstep: {stop.missed()}", file=sys.stderr)
         return status or 2
+    return status
+
+
+def _dump(told: Any) -> int:
+    from blockstep.runtime.dumping import Dumper
+
+    if told.kernel is None:
+        raise ValueError("name the kernel: dump script.py --kernel NAME")
+    _open(told)
+    dumper = Dumper(told.kernel, told.after, not told.no_locations)
+    dumper.install()
+    status = _execute(told)
+    if not dumper.done:
+        print(f"blockstep: {dumper.missed()}", file=sys.stderr)
+        return 2
     return status
 
 

@@ -6,11 +6,9 @@ another one).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType
 
-from blockstep.findings.report import LaunchRecord
 from blockstep.interp import breakpoints
 from blockstep.options import Program
 
@@ -22,22 +20,27 @@ class Stop:
     kernel: str | None
     program: Program | None
     done: bool = False
+    passed: dict[str, Program] = field(default_factory=dict)  # the largest instance of each kernel
 
     def __call__(self, kernel: str, code: CodeType, program: Program) -> None:
         """Asked before each program instance runs."""
-        if self.done or self.kernel not in (None, kernel):
+        if self.done:
             return
-        if self.program in (None, program):
+        self.passed[kernel] = max(program, self.passed.get(kernel, program))
+        if self.kernel in (None, kernel) and self.program in (None, program):
             self.done = True
             breakpoints.stop_at_first_line(code)
 
-    def missed(self, launches: Sequence[LaunchRecord]) -> str:
-        """Why it did not stop, from what was launched."""
-        names = ", ".join(dict.fromkeys(launch.kernel for launch in launches))
-        fitting = [launch for launch in launches if self.kernel in (None, launch.kernel)]
-        if not launches:
+    def missed(self) -> str:
+        """Why it did not stop anywhere."""
+        if not self.passed:
             return "nothing to stop in: no kernel was launched"
-        if not fitting:
-            return f"nothing to stop in: no kernel {self.kernel} was launched, only {names}"
-        grids = ", ".join(str(g) for g in dict.fromkeys(launch.grid for launch in fitting))
-        return f"nothing to stop in: program instance {self.program} never ran; the grid is {grids}"
+        if self.kernel is not None and self.kernel not in self.passed:
+            ran = ", ".join(self.passed)
+            return f"nothing to stop in: kernel {self.kernel} was not launched; {ran} was"
+        last = "; ".join(
+            f"the last of {kernel} is {program}"
+            for kernel, program in self.passed.items()
+            if self.kernel in (None, kernel)
+        )
+        return f"nothing to stop in: no program instance {self.program} ran; {last}"

@@ -182,12 +182,20 @@ def _born(
             program=program,
             op=sign,
             type_text=kind,
-            operands=tuple(str(v) for v in values),
+            operands=tuple(_text(x, first, v) for x, v in zip(operands, values, strict=True)),
             exact=exact,
             result=str(outcome),
         )
 
     return mark
+
+
+def _text(x: tensor, index: int, value: Any) -> str:
+    """As a reader would write it: a float with the digits of its own type."""
+    if x.type.scalar._integer:
+        return str(value)
+    flat = np.ravel(x.handle)
+    return str(flat[min(index, flat.size - 1)])
 
 
 def _item(data: Any, index: int) -> Any:

@@ -15,9 +15,9 @@ import numpy as np
 from blockstep.errors import OutOfBoundsError, ReadOnlyError
 from blockstep.findings import Access, AssertFailed, FalseHint, Lanes, Mark, Site
 from blockstep.interp import atomics, marks
-from blockstep.interp.forms import Affine, Uniform
+from blockstep.interp.forms import Affine, Box, Uniform, compact
 from blockstep.interp.memory import Storage, View
-from blockstep.interp.reach import Reach
+from blockstep.interp.reach import Reach, reach_of
 from blockstep.interp.transfer import gather, scatter
 from blockstep.language import types as ty
 from blockstep.language.frames import user_site
@@ -40,8 +40,8 @@ def _num_programs(machine: StepMachine, op: Op, operands: Operands, attributes: 
 
 
 def _int32(value: int) -> tensor:
-    result = tensor(np.int32(value), ty.int32)
-    result.bounds = (value, value)
+    result = tensor(None, ty.int32)
+    result.form, result.bounds = Affine(value, None), (value, value)
     return result
 
 
@@ -55,7 +55,7 @@ def _parts(
     origin = pointer.origin
     if isinstance(origin, View):
         return [(origin, origin.storage, active)]
-    addresses = np.asarray(pointer.handle)
+    addresses, active = np.asarray(pointer.handle), _flags(active)
     parts: list[tuple[View | None, Storage | None, Any]] = []
     for storage, lanes in machine.space.locate(addresses, active):
         views = origin if isinstance(origin, tuple) else ()
@@ -79,32 +79,30 @@ def _check_operands(
 
 def _shown(machine: StepMachine, access: Access) -> Any:
     """Shows an access to the checkers; the lanes that may be executed (None: all that are on)."""
-    active = access.mask
+    active = access.given
     if machine.judge is None:
         return _guarded(machine, access)
     access.known = machine.known
     for checker in machine.checkers:
         skip = checker.access(access)
         if skip is not None:
-            active = ~skip if active is None else active & ~skip
+            active = ~skip if active is None else access.mask & ~skip
             access.mask, access.skipped = active, True
     return active
 
 
 def _guarded(machine: StepMachine, access: Access) -> Any:
     """Unjudged runs stop at what would be an illegal address on the device."""
-    addresses, storage = access.addresses, access.storage
-    active = addresses if access.mask is None else addresses[access.mask]
-    if np.size(active) == 0:
-        return access.mask
-    low, high = int(np.min(active)), int(np.max(active))
-    if storage is None or low < storage.base or high + access.itemsize > storage.end:
+    storage, reach = access.storage, reach_of(access)
+    if not reach.count:
+        return access.given
+    if storage is None or reach.low < storage.base or reach.high > storage.end:
         name = access.view.name if access.view is not None else "any argument"
         raise OutOfBoundsError(
             f"{access.op} outside of the memory of `{name}` in program instance "
             f"{machine.scheduler.program}; `blockstep check` says which elements and why"
         )
-    return access.mask
+    return access.given
 
 
 def _active(mask: tensor | None) -> Any:
@@ -116,43 +114,49 @@ def _active(mask: tensor | None) -> Any:
     return mask.handle
 
 
-def _reach(pointer: tensor, addresses: Any, active: Any, size: int) -> Reach | None:
-    """Limits and order of an affine block of pointers, all of whose lanes are on."""
-    form = pointer.form
-    if active is not None or type(form) is not Affine:
+def _partial(mask: tensor | None) -> tensor | None:
+    """The mask where it is off somewhere, or may be; None when all lanes are on."""
+    if mask is None or (type(mask.form) is Uniform and mask.form.value):
         return None
-    low, high = form.extent(pointer.type.shape)
-    rising, span = True, 0
-    for n, stride in zip(reversed(pointer.type.shape), reversed(form.strides), strict=True):
-        if n > 1:
-            rising = rising and stride >= span + size
-            span += stride * (n - 1)
-    return Reach.affine(addresses, size, low, high + size, rising)
+    return mask
 
 
-def _window(pointer: tensor, storage: Storage, dtype: np.dtype[Any]) -> Any:
-    """The memory that an affine block of pointers names, as a strided array; None if misaligned."""
+def _flags(lanes: Any) -> Any:
+    """Lanes that are on, as an array; None when all are."""
+    return lanes.handle if type(lanes) is tensor else lanes
+
+
+def _reach(pointer: tensor, lanes: Any, size: int) -> Reach | None:
+    """Where the lanes go, if that is regular: affine pointers in a box of the block."""
     form, shape = pointer.form, pointer.type.shape
-    size = dtype.itemsize
-    offset = form.const - storage.base
-    if offset % size or any(stride % size for stride in form.strides):
+    if type(form) is not Affine or (form.strides is None and shape):
         return None
-    return np.ndarray(shape, dtype, storage.data.data, offset, form.strides)
+    strides = form.strides or ()
+    if lanes is None:
+        return Reach.regular(form.const, strides, shape, size)
+    box = lanes.form if type(lanes) is tensor else None
+    if type(box) is not Box:
+        return None
+    return Reach.regular(form.const, strides, shape, size, box, lanes)
+
+
+def _is_regular(reach: Reach | None, lanes: Any) -> bool:
+    return reach is not None and reach.strides is not None and reach.given is lanes
 
 
 def _load(machine: StepMachine, op: Op, operands: Operands, attributes: Attributes) -> tensor:
     pointer, mask, other = operands
     kind = op.rule(pointer.type)
     site = user_site()
-    active = _active(mask)
+    lanes = _partial(mask)
     if machine.judge is not None:
         origin = pointer.origin if isinstance(pointer.origin, View) else None
         _check_operands(machine, pointer, mask, site, "load", origin)
-    fill = None if other is None else other.handle
-    data, skipped = _read(machine, pointer, active, kind, fill, site, "load", attributes)
+    fill = None if other is None else compact(other)
+    data, skipped = _read(machine, pointer, lanes, kind, fill, site, "load", attributes)
     result = tensor(data, kind)
     if machine.judge is not None or machine.watched:
-        _poison(machine, result, pointer, mask, other, site, skipped)
+        _poison(machine, result, pointer, lanes, other, site, skipped)
     while machine.unread:
         unread = machine.unread.pop()
         marks.add(result, "unread", unread.lanes, unread.tell)
@@ -172,41 +176,53 @@ def _read(
     attributes: Attributes,
 ) -> tuple[Any, Any]:
     """The elements, and the lanes that a checker kept from being read (None: none)."""
-    addresses, dtype = pointer.handle, kind.scalar.numpy
-    parts = _parts(machine, pointer, active)
+    dtype, shape = kind.scalar.numpy, pointer.type.shape
     data, skipped = None, None
-    for view, storage, lanes in parts:
+    for view, storage, lanes in _parts(machine, pointer, active):
         access = Access(
-            name, view, storage, "read", dtype.itemsize, np.asarray(addresses), lanes,
+            name, view, storage, "read", dtype.itemsize, pointer, lanes,
             machine.scheduler.program, site,
             sem="volatile" if attributes.get("volatile") else None,
-            reach=_reach(pointer, addresses, lanes, dtype.itemsize),
+            reach=_reach(pointer, lanes, dtype.itemsize),
         )  # fmt: skip
         allowed = _shown(machine, access)
         if allowed is not lanes:
-            lost = (np.ones(np.shape(addresses), bool) if lanes is None else lanes) & ~allowed
+            lost = (np.ones(shape, bool) if lanes is None else _flags(lanes)) & ~allowed
             skipped = lost if skipped is None else skipped | lost
-        if storage is not None and (allowed is None or np.any(allowed)):
-            start = fill if data is None else data
-            data = None
-            if allowed is None and type(pointer.form) is Affine and dtype.kind != "b":
-                window = _window(pointer, storage, dtype)
-                data = None if window is None else window.copy()
-            if data is None:
-                data = gather(storage, addresses, dtype, allowed, start)
-            _note_load(machine, site, data, attributes, addresses)
+        start = fill if data is None else data
+        if storage is None:
+            continue
+        if _is_regular(access.reach, allowed) and dtype.kind != "b":
+            data = _taken(access.reach, storage, dtype, start)
+        elif allowed is None or np.any(_flags(allowed)):
+            data = gather(storage, pointer.handle, dtype, _flags(allowed), start)
+        else:
+            continue
+        _note_load(machine, site, data, attributes, pointer)
     if data is None:
-        blank = np.zeros(np.shape(addresses), dtype) if fill is None else np.array(fill, dtype)
-        data = np.broadcast_to(blank, np.shape(addresses)).copy()
+        blank = np.zeros(shape, dtype) if fill is None else np.array(fill, dtype)
+        data = np.broadcast_to(blank, shape).copy()
     return data, skipped
 
 
+def _taken(reach: Reach, storage: Storage, dtype: np.dtype[Any], fill: Any) -> Any:
+    """The elements under a regular reach; `fill` (None: zeros) around its box."""
+    window = reach.window(storage.data, storage.base, dtype)
+    if reach.box is None:
+        return window.copy() if reach.whole else window[()]
+    out = np.empty(reach.whole, dtype)
+    out[...] = 0 if fill is None else fill
+    out[reach.box.slices] = window
+    return out
+
+
 def _note_load(
-    machine: StepMachine, site: Site, data: Any, attributes: Attributes, addresses: Any
+    machine: StepMachine, site: Site, data: Any, attributes: Attributes, pointer: tensor
 ) -> None:
     """Tells the scheduler, which finds out whether this instance only waits."""
     pending = machine.pending
-    address = int(addresses.flat[0]) if addresses.ndim else int(addresses)
+    form = pointer.form
+    address = form.const if type(form) is Affine else int(np.ravel(pointer.handle)[0])
     if attributes.get("volatile"):
         machine.scheduler.note_event(
             site.key, False, (address, np.asarray(data).tobytes()), "load", address
@@ -230,9 +246,7 @@ def _poison(
     """Lanes that were not read and have no fill value are undefined; a fill keeps its own marks."""
     program = machine.scheduler.program
     name = pointer.origin.name if isinstance(pointer.origin, View) else None
-    if _active(mask) is None:
-        off = None
-    elif mask is not None and other is None:
+    if mask is not None and other is None:
         off = ~mask.handle
         if np.any(off):
             marks.add(
@@ -257,15 +271,16 @@ def _poison(
 def _store(machine: StepMachine, op: Op, operands: Operands, attributes: Attributes) -> None:
     pointer, value, mask = operands
     site = user_site()
-    active = _active(mask)
-    origin = pointer.origin if isinstance(pointer.origin, View) else None
+    lanes = _partial(mask)
     if machine.judge is not None:
+        origin = pointer.origin if isinstance(pointer.origin, View) else None
         _check_operands(machine, pointer, mask, site, "store", origin)
         if value.marks is not None:
+            active = _flags(lanes)
             machine.reach(
                 value, "store", site, active=active, op="store", view=origin, only=_STORED
             )
-    _write(machine, pointer, value.handle, active, site, "store")
+    _write(machine, pointer, compact(value), lanes, site, "store")
 
 
 _STORED = frozenset({"poison", "unread", "division", "shift", "cast"})  # a wrapped value may be stored
@@ -274,42 +289,45 @@ _STORED = frozenset({"poison", "unread", "division", "shift", "cast"})  # a wrap
 def _write(
     machine: StepMachine, pointer: tensor, value: Any, active: Any, site: Site, name: str
 ) -> None:
-    addresses = pointer.handle
     for view, storage, lanes in _parts(machine, pointer, active):
         _refuse_read_only(view, storage, lanes)
         access = Access(
-            name, view, storage, "write", value.dtype.itemsize, np.asarray(addresses), lanes,
-            machine.scheduler.program, site, np.asarray(value),
-            reach=_reach(pointer, addresses, lanes, value.dtype.itemsize),
+            name, view, storage, "write", value.dtype.itemsize, pointer, lanes,
+            machine.scheduler.program, site, value,
+            reach=_reach(pointer, lanes, value.dtype.itemsize),
         )  # fmt: skip
         allowed = _shown(machine, access)
-        if storage is None or not (allowed is None or np.any(allowed)):
+        if storage is None:
+            continue
+        regular = _is_regular(access.reach, allowed)
+        if not (regular or allowed is None or np.any(_flags(allowed))):
             continue
         if machine.scheduler.precise:
-            before = gather(storage, addresses, value.dtype, allowed)
-            scatter(storage, addresses, value, allowed)
-            after = gather(storage, addresses, value.dtype, allowed)
-            if np.asarray(before).tobytes() == np.asarray(after).tobytes():
+            if not _changes(storage, pointer.handle, value, _flags(allowed)):
                 continue
+        elif regular and access.reach.rising and value.dtype.kind != "b":
+            _put(access.reach, storage, value)
         else:
-            _put(pointer, storage, value, addresses, allowed, access.reach)
+            scatter(storage, pointer.handle, value, _flags(allowed))
         machine.scheduler.changed()
 
 
-def _put(
-    pointer: tensor, storage: Storage, value: Any, addresses: Any, allowed: Any, reach: Any
-) -> None:
-    """Writes a block; lanes of an affine block that never meet go by a strided window."""
-    if allowed is None and type(pointer.form) is Affine and reach.rising:
-        window = _window(pointer, storage, value.dtype)
-        if window is not None and value.dtype.kind != "b":
-            window[...] = value
-            return
+def _changes(storage: Storage, addresses: Any, value: Any, allowed: Any) -> bool:
+    """Writes a block; whether memory is another than before."""
+    before = gather(storage, addresses, value.dtype, allowed)
     scatter(storage, addresses, value, allowed)
+    after = gather(storage, addresses, value.dtype, allowed)
+    return np.asarray(before).tobytes() != np.asarray(after).tobytes()
+
+
+def _put(reach: Reach, storage: Storage, value: Any) -> None:
+    """Writes a block under a regular reach whose lanes never meet."""
+    window = reach.window(storage.data, storage.base, value.dtype)
+    window[...] = value[reach.box.slices] if reach.box is not None and value.ndim else value
 
 
 def _refuse_read_only(view: View | None, storage: Storage | None, lanes: Any) -> None:
-    if view is not None and not view.writeable and (lanes is None or np.any(lanes)):
+    if view is not None and not view.writeable and (lanes is None or np.any(_flags(lanes))):
         raise ReadOnlyError(
             f"the kernel writes to `{view.name}`, which was passed as a read-only array: pass a "
             f"writable copy ({view.name}.copy()), or do not store to it"

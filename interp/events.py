@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from blockstep.findings import Access, Event, Program, Site, Span
 from blockstep.interp.memory import AddressSpace, View
+from blockstep.language.frames import callers_of
 
 Flags = npt.NDArray[np.bool_]
 
@@ -110,7 +111,7 @@ class Checker:
                 grid=here.grid,
                 host=here.host,
                 launch=here.number,
-                callers=() if site is None else site.callers,
+                callers=() if site is None else callers_of(site),
                 **fields,
             )
         )

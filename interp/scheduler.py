@@ -59,7 +59,9 @@ class Deadlock(RuntimeError):
         self.certain = certain
         who = ", ".join(str(w.program) for w in self.waiting[:4])
         more = ", ..." if len(self.waiting) > 4 else ""
-        super().__init__(f"every unfinished program instance waits: {who}{more}")
+        super().__init__(
+            f"every unfinished program instance waits: {who}{more}; `blockstep check` says for what"
+        )
 
 
 @dataclass(slots=True)

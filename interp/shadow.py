@@ -19,7 +19,35 @@ import numpy.typing as npt
 from blockstep.interp.reach import Reach
 
 Table = npt.NDArray[np.int32]
-Index = slice | npt.NDArray[np.int64]
+
+
+class Tile:
+    """The cells under a regular block: a strided part of any table."""
+
+    __slots__ = ("offset", "shape", "strides")
+
+    def __init__(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        self.offset, self.shape, self.strides = offset, shape, strides
+
+    def of(self, table: Table) -> Table:
+        """That part of `table`, which it shares."""
+        return np.ndarray(self.shape, np.int32, table, self.offset, self.strides)
+
+
+Index = slice | npt.NDArray[np.int64] | Tile
+
+
+def under(table: Table, index: Index) -> Table:
+    """What a table holds in the cells of an index (for all but irregular ones: shared with it)."""
+    return index.of(table) if type(index) is Tile else table[index]  # type: ignore[index]
+
+
+def put(table: Table, index: Index, value: Any) -> None:
+    """Sets the cells of an index."""
+    if type(index) is Tile:
+        index.of(table)[...] = value
+    else:
+        table[index] = value  # type: ignore[index]
 
 
 class Cells:
@@ -48,6 +76,8 @@ class Cells:
             self.refine(odd & -odd)
         if reach.packed:
             return slice(start >> self.shift, (reach.high - self.base) >> self.shift)
+        if reach.strides is not None:
+            return self._tile(reach)
         offsets = reach.addresses - self.base
         odd = int(np.bitwise_or.reduce(offsets)) & (self.grain - 1)
         if odd:
@@ -57,6 +87,20 @@ class Cells:
         if per_lane > 1:
             cells = (cells[:, None] + np.arange(per_lane)).reshape(-1)
         return cells
+
+    def _tile(self, reach: Reach) -> Tile:
+        assert reach.strides is not None
+        start, bits = reach.start - self.base, 0
+        for stride in (start, *reach.strides):
+            bits |= stride
+        odd = bits & (self.grain - 1)
+        if odd:
+            self.refine(odd & -odd)
+        shape, strides = reach.shape, tuple([(s >> self.shift) * 4 for s in reach.strides])
+        per_lane = reach.size >> self.shift
+        if per_lane > 1:
+            shape, strides = (*shape, per_lane), (*strides, 4)
+        return Tile((start >> self.shift) * 4, shape, strides)
 
     def refine(self, grain: int) -> None:
         """Makes cells smaller; each keeps what its bytes had."""
@@ -76,6 +120,6 @@ def distinct(values: Table) -> Any:
     raw = values.tobytes()
     if raw[4:] == raw[:-4]:
         return (values.item(0),) if raw else ()
-    if len(values) <= 4096:
-        return set(values.tolist())
+    if values.size <= 4096:
+        return set(values.ravel().tolist())
     return np.unique(values).tolist()

@@ -22,10 +22,11 @@ from blockstep.interp import marks
 from blockstep.interp.arithmetic import WATCHES
 from blockstep.interp.effects import HANDLERS
 from blockstep.interp.events import Checker, Unread
-from blockstep.interp.forms import RULES, compact, uniform
+from blockstep.interp.forms import compact, uniform
 from blockstep.interp.memory import AddressSpace
+from blockstep.interp.rules import RULES
 from blockstep.interp.scheduler import Program, Scheduler
-from blockstep.language.frames import user_site
+from blockstep.language.frames import callers_of, user_site
 from blockstep.language.op import Family, Op, same
 from blockstep.language.value import tensor
 from blockstep.target import Target
@@ -179,7 +180,7 @@ class StepMachine:
             "grid": self.grid,
             "host": self.host,
             "launch": self.launch,
-            "callers": site.callers,
+            "callers": callers_of(site),
         }
 
 

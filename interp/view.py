@@ -77,7 +77,10 @@ class View:
     def follow(self, parent: Footprint, strides: Iterable[int]) -> None:
         """Say which array this is a view of, with its strides in elements."""
         self.parent = parent
-        self._lost = frozenset(strides) - frozenset(self.strides) - {0, 1}
+        lost = frozenset(strides) - frozenset(self.strides) - {0}
+        # Hardly any array keeps a step of 1 from its views: only one whose axis is made to stand still.
+        still = any(n > 1 and s == 0 for n, s in zip(self.shape, self.strides, strict=True))
+        self._lost = lost if still else lost - {1}
 
     @property
     def size(self) -> int:
@@ -155,7 +158,8 @@ class View:
         lengths = {n for view in launch.views for n in (*view.shape, view.size)}
         for name, value in launch.integers.items():
             named = looks_like_stride(name)
-            if self.parent is not None and value in self._lost and (named or value not in lengths):
+            told = named or (value > 1 and value not in lengths)
+            if self.parent is not None and value in self._lost and told:
                 yield name, self.parent
             elif named and self.storage is not None and self._may_be_stride(value):
                 yield name, Footprint(self.storage.base, (self.storage.nbytes,), (1,), 1)

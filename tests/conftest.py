@@ -10,6 +10,7 @@ annotations name, each at that line (`#~^`: the line above, `#~^^`: two above), 
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import re
 import signal
@@ -151,7 +152,10 @@ class Fails(Judged):
             golden.write_text(got)
         if not golden.exists():
             raise Wrong(f"{golden.name} is missing: run pytest --bless\n{got}")
-        assert got == golden.read_text()
+        stored = golden.read_text()
+        if got != stored:
+            lines = difflib.ndiff(stored.splitlines(), got.splitlines())
+            raise Wrong("not the stored text (-), but (+):\n" + "\n".join(lines))
 
 
 def expected(program: Path) -> Iterator[Expected]:

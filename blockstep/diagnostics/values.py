@@ -117,7 +117,7 @@ def _cast_fact(mark: Mark) -> str:
         return f"only the low bits of an integer are left in {mark.type_text}"
     if mark.operands and mark.operands[0] == "nan":
         return "NaN is no integer: what a conversion makes of it is not defined"
-    return f"the conversion of a float outside {mark.type_text} gives its nearest end"
+    return f"what a conversion makes of a float outside {mark.type_text} is not defined"
 
 
 def _formula(mark: Mark) -> str:

@@ -99,6 +99,22 @@ class Operation:
             value.uses.remove((self, index))
         self.operands.clear()
 
+    def drop_operand(self, index: int) -> None:
+        """Removes one operand; those after it move up."""
+        rest = self.operands[index + 1 :]
+        for place in range(index, len(self.operands)):
+            self.operands[place].uses.remove((self, place))
+        del self.operands[index:]
+        for value in rest:
+            self.add_operand(value)
+
+    def drop_result(self, index: int) -> None:
+        """Removes a result, which must be unused."""
+        if self.results.pop(index).uses:
+            raise ValueError(f"{self.name} loses a result that is used")
+        for place, result in enumerate(self.results):
+            result.index = place
+
     def erase(self) -> None:
         """Removes the operation, whose results must be unused, and everything inside it."""
         for result in self.results:
@@ -126,6 +142,10 @@ class Operation:
         """Moves the operation in front of another one, in that one's region."""
         if self.parent is not None:
             self.parent.operations.remove(self)
+        self.insert_before(other)
+
+    def insert_before(self, other: Operation) -> None:
+        """Puts a new operation in front of another one, in that one's region."""
         assert other.parent is not None
         place = other.parent.operations.index(other)
         other.parent.operations.insert(place, self)
@@ -149,6 +169,13 @@ class Region:
         value = Value(type, self, len(self.arguments), name)
         self.arguments.append(value)
         return value
+
+    def drop_argument(self, index: int) -> None:
+        """Removes an argument, which must be unused."""
+        if self.arguments.pop(index).uses:
+            raise ValueError("a region loses an argument that is used")
+        for place, argument in enumerate(self.arguments):
+            argument.index = place
 
     def append(self, operation: Operation) -> Operation:
         """Appends an operation."""

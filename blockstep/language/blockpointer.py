@@ -9,6 +9,7 @@ from blockstep.language import types as ty
 from blockstep.language.casting import cast
 from blockstep.language.constant import unwrap
 from blockstep.language.creation import block_shape as shape_of
+from blockstep.language.declared import must_use_result
 from blockstep.language.memory import load_pointers, store_pointers
 from blockstep.language.op import emit
 from blockstep.language.ops.box import BOX_MASK, BOX_POINTERS
@@ -71,6 +72,10 @@ class block_pointer:
         name = view.name if view is not None and not isinstance(view, tuple) else "memory"
         where = ", ".join(str(getattr(o, "handle", o)) for o in self.offsets)
         return f"<block pointer to {name}, block {self.block_shape} at ({where})>"
+
+    def advance(self, offsets: Sequence[Any]) -> Any:
+        """`tl.advance` of it."""
+        return advance(self, offsets)
 
     def _pointers(self) -> tensor:
         element = self.base.type.scalar.element_ty  # type: ignore[attr-defined]
@@ -153,6 +158,7 @@ def make_block_ptr(
     return block_pointer(base, parts[0], parts[1], parts[2], dims, wanted)
 
 
+@must_use_result("It makes another pointer and leaves this one: pointer = tl.advance(pointer, ...)")
 def advance(base: Any, offsets: Sequence[Any]) -> Any:
     """The block pointer moved by `offsets` elements along each axis."""
     if hasattr(base, "advanced"):

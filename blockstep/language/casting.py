@@ -59,6 +59,8 @@ def cast(
     `fp_downcast_rounding`: "rtne" (default) or "rtz", for narrowing float casts only.
     `bitcast`: keep the bits instead of the value. Raises ValueError for a rounding where none
     happens and TypeError for a pair of types that has no conversion."""
+    if type(input) is tensor and input.type.scalar is dtype:
+        return input
     x = to_tensor(input)
     target = unwrap(dtype).scalar
     if unwrap(bitcast):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from blockstep.language.asm import inline_asm_elementwise
 from blockstep.language.atomic import (
     atomic_add,
@@ -18,7 +20,7 @@ from blockstep.language.atomic import (
 )
 from blockstep.language.blockpointer import advance, block_pointer, make_block_ptr
 from blockstep.language.casting import cast
-from blockstep.language.constant import const, constexpr
+from blockstep.language.constant import const
 from blockstep.language.constant import unwrap as _unwrap_if_constexpr
 from blockstep.language.control import (
     assume,
@@ -119,6 +121,11 @@ _experimental_descriptor_store = store_tensor_descriptor
 _experimental_make_tensor_descriptor = make_tensor_descriptor
 tensor_descriptor_base = tensor_descriptor
 base_value = tensor
+
+if TYPE_CHECKING:
+    constexpr = Any  # to a type checker, a compile-time value is whatever it holds
+else:
+    from blockstep.language.constant import constexpr
 
 __all__ = [
     "CONSTEXPR_0",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Sequence
-from typing import Any, TypeVar, get_type_hints
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, get_type_hints, overload
 
 from blockstep.errors import UnsupportedError
 from blockstep.language import types as ty
@@ -24,6 +24,14 @@ CONSTEXPR_0 = constexpr(0)
 base_type = ty.dtype
 slice_type = ty.tuple_type
 tensor_descriptor_base_type = ty.tensor_descriptor_type
+
+
+@overload
+def must_use_result(x: str) -> Callable[[F], F]: ...
+
+
+@overload
+def must_use_result(x: F, s: Any = True) -> F: ...
 
 
 def must_use_result(x: Any, s: Any = True) -> Any:

@@ -20,6 +20,8 @@ from blockstep.language.promotion import (
     broadcast_to,
     cast_to,
     constant,
+    is_literal,
+    literal_type,
     to_tensor,
 )
 from blockstep.language.value import tensor
@@ -185,6 +187,13 @@ def invert(x: Any) -> Any:
 
 
 def _compare(op: Op, x: Any, y: Any, pointers: bool = False) -> Any:
+    """A Python number has a type of its own here: int8 > 300 compares in int32 (Triton 3.6)."""
+    if type(x) is not tensor or type(y) is not tensor:
+        x, y = unwrap(x), unwrap(y)
+        if is_literal(y) and literal_type(y) is not to_tensor(x).type.scalar:
+            y = to_tensor(y)
+        elif is_literal(x) and literal_type(x) is not to_tensor(y).type.scalar:
+            x = to_tensor(x)
     a, b = binary(x, y, pointer_x=pointers, pointer_y=pointers)
     return emit(op, a, b)
 

@@ -78,6 +78,14 @@ def call_sites(depth: int = 1) -> Site:
     return site
 
 
+def callers_of(site: Site) -> tuple[Span, ...]:
+    """The calls that led to `site`, innermost first, while the running kernel stands there."""
+    if user_frame(2) is None:
+        return ()
+    here = call_sites(2)
+    return here.callers if here == site else ()
+
+
 def blamed(error: BaseException) -> Site | None:
     """The innermost instruction of a kernel that `error` passed through, if it did."""
     found: TracebackType | None = None

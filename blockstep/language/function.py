@@ -171,8 +171,7 @@ class JITFunction(KernelInterface[Any]):
 
     @property
     def rewriter(self) -> SimpleNamespace:
-        first = self.fn.__code__.co_firstlineno
-        return SimpleNamespace(def_file_lineno=self.prepared.source.line, first_file_lineno=first)
+        return SimpleNamespace(def_file_lineno=self.prepared.source.line)
 
     @property
     def starting_line_number(self) -> int:
@@ -229,7 +228,8 @@ class JITFunction(KernelInterface[Any]):
         return _launchers[0](self, args, kwargs, grid=grid, warmup=warmup)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs as a function called by a kernel."""
+        """Runs as a function called by a kernel. An annotation `tl.constexpr` binds launches, not
+        such calls: Triton takes run-time values there too."""
         if machine.get(None) is None:
             raise RuntimeError(
                 f"Cannot call @triton.jit'd outside of the scope of a kernel: launch it as "
@@ -240,17 +240,7 @@ class JITFunction(KernelInterface[Any]):
         for name, value in kwargs.items():
             if type(value) is constexpr:
                 kwargs[name] = value.value
-        if self._constexpr_names:
-            self._check_constexprs(plain, kwargs)
         return body(*plain, **kwargs)
-
-    def _check_constexprs(self, args: list[Any], kwargs: dict[str, Any]) -> None:
-        for name, value in (*zip(self.arg_names, args, strict=False), *kwargs.items()):
-            if type(value) is tensor and name in self._constexpr_names:
-                raise TypeError(
-                    f"parameter `{name}` of {self.__name__} is a tl.constexpr, "
-                    f"but got a run-time value of type {value.type}"
-                )
 
     def __repr__(self) -> str:
         return f"JITFunction({self.module}:{self.fn.__qualname__})"

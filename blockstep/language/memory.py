@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from blockstep.language import types as ty
@@ -30,6 +31,23 @@ def one_of(value: Any, allowed: tuple[str, ...], what: str) -> str:
     return str(text)
 
 
+@lru_cache(maxsize=256)
+def _load_options(cache: Any, eviction: Any, volatile: Any) -> dict[str, Any]:
+    return {
+        "cache": one_of(cache, LOAD_CACHE, "Cache modifier"),
+        "eviction": one_of(eviction, EVICTION, "Eviction policy"),
+        "volatile": bool(unwrap(volatile)),
+    }
+
+
+@lru_cache(maxsize=256)
+def _store_options(cache: Any, eviction: Any) -> dict[str, Any]:
+    return {
+        "cache": one_of(cache, STORE_CACHE, "Cache modifier"),
+        "eviction": one_of(eviction, EVICTION, "Eviction policy"),
+    }
+
+
 def block_pointer_of(pointer: Any) -> Any:
     """The block pointer behind `pointer`, or None."""
     return pointer if hasattr(pointer, "boundary") else None
@@ -37,7 +55,7 @@ def block_pointer_of(pointer: Any) -> Any:
 
 def check_pointer(pointer: Any, function: str) -> tensor:
     if not isinstance(pointer, tensor) or not pointer.type.scalar.is_ptr():
-        found = pointer.type if isinstance(pointer, tensor) else repr(pointer)
+        found = pointer.type if isinstance(pointer, tensor) else type(pointer).__name__
         raise ValueError(f"Unsupported ptr type {found} in `tl.{function}`")
     return pointer
 
@@ -92,10 +110,8 @@ def load(
     With a block pointer, the axes in `boundary_check` are guarded and `padding_option` ("zero",
     "nan") fills what lies outside. Raises ValueError for a pointer of another kind, a mask that
     is no int1, or an unknown option."""
-    cache = one_of(cache_modifier, LOAD_CACHE, "Cache modifier")
-    eviction = one_of(eviction_policy, EVICTION, "Eviction policy")
-    options = {"cache": cache, "eviction": eviction, "volatile": bool(unwrap(volatile))}
-    block = block_pointer_of(pointer)
+    options = _load_options(cache_modifier, eviction_policy, volatile)
+    block = None if type(pointer) is tensor else block_pointer_of(pointer)
     if block is not None:
         if mask is not None or other is not None:
             raise ValueError(
@@ -105,11 +121,9 @@ def load(
             boundary_check, one_of(padding_option, PADDING, "Padding option"), options
         )
     pointer = check_pointer(pointer, "load")
-    _no_boundaries(boundary_check, padding_option, "loading")
-    if unwrap(mask) is None:
-        mask = None
-    if unwrap(other) is None:
-        other = None
+    if boundary_check or padding_option:
+        _no_boundaries(boundary_check, padding_option, "loading")
+    mask, other = unwrap(mask), unwrap(other)
     fill = _fill(other, mask, pointer)
     return load_pointers(pointer, check_mask(mask, pointer), fill, options)
 
@@ -138,10 +152,8 @@ def store(
 
     Raises ValueError for a `tl.const` pointer, a block of values for a scalar pointer, or a mask
     that is no int1."""
-    cache = one_of(cache_modifier, STORE_CACHE, "Cache modifier")
-    eviction = one_of(eviction_policy, EVICTION, "Eviction policy")
-    options = {"cache": cache, "eviction": eviction}
-    block = block_pointer_of(pointer)
+    options = _store_options(cache_modifier, eviction_policy)
+    block = None if type(pointer) is tensor else block_pointer_of(pointer)
     if block is not None:
         if mask is not None:
             raise ValueError(
@@ -149,7 +161,8 @@ def store(
             )
         return block.store(value, boundary_check, options)
     pointer = check_pointer(pointer, "store")
-    _no_boundaries(boundary_check, "", "storing")
+    if boundary_check:
+        _no_boundaries(boundary_check, "", "storing")
     if pointer.type.scalar.is_const():
         raise ValueError("Cannot store to a constant pointer")
     value = to_tensor(value)

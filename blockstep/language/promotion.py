@@ -72,7 +72,8 @@ def literal_type(value: Any) -> dtype:
         plain = size == 0.0 or math.isnan(size) or math.isinf(size)
         fits = _FLOAT32_MIN_NORMAL <= size <= _FLOAT32_MAX
         return ty.float32 if plain or fits else ty.float64
-    raise TypeError(f"cannot convert {value!r} of type {type(value).__name__} to tensor")
+    hint = "; was None passed for it? `if x is not None:` guards a use" if value is None else ""
+    raise TypeError(f"cannot convert {value!r} of type {type(value).__name__} to tensor{hint}")
 
 
 def constant(value: Any, type: dtype) -> tensor:
@@ -189,11 +190,23 @@ def binary(
         elif y_shape is not None:
             y = emit(SPLAT, y, shape=y_shape)
         return broadcast(x, y) if stretch else (x, y)
-    return _with_literals(unwrap(x), unwrap(y), flags)
+    x, y = unwrap(x), unwrap(y)
+    number, other = (x, y) if type(y) is tensor else (y, x)
+    if type(other) is not tensor or type(number) not in (int, float):
+        return _with_literals(x, y, flags)
+    plan = _literal_plans.get((other.type, type(number), number, flags, other is x))
+    if plan is None:
+        plan = _literal_plan(x, y, flags)
+    literal = constant(number, plan[1])
+    if plan[0] is not None:
+        other = cast_to(other, plan[0])
+    return (other, literal) if number is y else (literal, other)
 
 
 _Plan = tuple[Any, Any, Any, bool]
 _plans: dict[tuple[dtype, dtype, int], _Plan] = {}
+_literal_plans: dict[tuple[Any, ...], tuple[dtype | None, dtype]] = {}
+_MOST_PLANS = 4096
 
 
 def _plan(x: dtype, y: dtype, flags: int) -> _Plan:
@@ -210,8 +223,22 @@ def _plan(x: dtype, y: dtype, flags: int) -> _Plan:
     return plan
 
 
-def _with_literals(x: Any, y: Any, flags: int) -> tuple[tensor, tensor]:
-    """`binary` where at least one operand is a Python number."""
+def _literal_plan(x: Any, y: Any, flags: int) -> tuple[dtype | None, dtype]:
+    """For a value and a Python number: the element type that the value is cast to (None: it stays)
+    and the type of the number."""
+    a, b, target = _literal_types(x, y, flags)
+    value_first = type(x) is tensor
+    number, kind, shape = (y, b, a.shape) if value_first else (x, a, b.shape)
+    if target is not None:
+        _check_literal(number, target)
+    plan = (target, ty.blocked(target if target is not None else kind, shape))
+    if len(_literal_plans) < _MOST_PLANS:
+        _literal_plans[a if value_first else b, type(number), number, flags, value_first] = plan
+    return plan
+
+
+def _literal_types(x: Any, y: Any, flags: int) -> tuple[dtype, dtype, dtype | None]:
+    """The types of two operands, some of them Python numbers, and the one to compute in."""
     x_literal, y_literal = is_literal(x), is_literal(y)
     a = literal_type(x) if x_literal else to_tensor(x).type
     b = literal_type(y) if y_literal else to_tensor(y).type
@@ -220,6 +247,13 @@ def _with_literals(x: Any, y: Any, flags: int) -> tuple[tensor, tensor]:
     if flags & 4 and not (a.scalar.is_ptr() or b.scalar.is_ptr()):
         division = bool(flags & 8)
         target = computation_type(a.scalar, x_literal, b.scalar, y_literal, division)
+    return a, b, target
+
+
+def _with_literals(x: Any, y: Any, flags: int) -> tuple[tensor, tensor]:
+    """`binary` where at least one operand is a Python number."""
+    x_literal, y_literal = is_literal(x), is_literal(y)
+    a, b, target = _literal_types(x, y, flags)
     left = _operand(x, x_literal, target, a, b.shape)
     return broadcast(left, _operand(y, y_literal, target, b, a.shape))
 

@@ -340,6 +340,7 @@ def _note_integers(argument: Argument, integers: dict[str, int]) -> None:
 def _described(value: Any) -> str:
     kind = type(value)
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    module = "tl." if module.startswith("blockstep.language.") else module
     text = repr(value)
     shown = f" {text}" if len(text) <= 40 and "\n" not in text and not text.startswith("<") else ""
     article = "an" if (module + kind.__qualname__)[0].lower() in "aeiou" else "a"

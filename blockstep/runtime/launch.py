@@ -16,7 +16,15 @@ import numpy as np
 
 from blockstep import diagnostics, knobs, target
 from blockstep.errors import TritonError, UnsupportedError
-from blockstep.findings import CompileFault, Event, GridLimit, LaunchRecord, Span, UnsupportedUse, Waiter
+from blockstep.findings import (
+    CompileFault,
+    Event,
+    GridLimit,
+    LaunchRecord,
+    Span,
+    UnsupportedUse,
+    Waiter,
+)
 from blockstep.findings import Deadlock as DeadlockFound
 from blockstep.interp import breakpoints
 from blockstep.interp.checkers import checkers_for
@@ -106,7 +114,11 @@ def grid_size(grid: Any, bound: Bound) -> Program:
 
     Raises CallError for another number of axes, and for sizes that are no positive integers."""
     if callable(grid):
-        grid = grid(bound.values)
+        try:
+            grid = grid(bound.values)
+        except KeyError as error:
+            error.add_note(f"the grid function is given the arguments: {', '.join(bound.values)}")
+            raise
     if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool):
         grid = (grid,)
     if not isinstance(grid, (tuple, list)) or not 1 <= len(grid) <= 3:

@@ -45,7 +45,7 @@ class Bounds(Checker):
             return None
         both = odd if bad is None else bad if odd is None else bad | odd
         assert both is not None
-        return reach.spread(both, access.addresses.shape)
+        return reach.spread(both, access.shape)
 
     def _outside(self, access: Access, reach: Reach, view: View) -> Flags | None:
         inside = view.contains(reach.addresses, reach.size)
@@ -56,7 +56,7 @@ class Bounds(Checker):
         if explained.any():
             doubt = bad.copy()
             doubt[bad] = explained
-            by = Argument.of(who if isinstance(who, View) else view)
+            by = Argument.of(who) if isinstance(who, View) else who
             self._tell(access, reach, doubt, view, by)
             bad &= ~doubt
         if not bad.any():
@@ -91,7 +91,7 @@ class Bounds(Checker):
         return bad
 
     def _tell(
-        self, access: Access, reach: Reach, bad: Flags, view: View | None, by: Argument | None
+        self, access: Access, reach: Reach, bad: Flags, view: View | None, by: Argument | str | None
     ) -> None:
         if access.known is not None:
             bad = bad & ~reach.active(access.known, access.shape)
@@ -112,7 +112,7 @@ class Bounds(Checker):
             access.program,
             op=access.op,
             where=where,
-            lanes=Lanes.of(reach.spread(bad, access.addresses.shape)),
+            lanes=Lanes.of(reach.spread(bad, access.shape)),
             argument=None if view is None else Argument.of(view),
             offsets=offsets,
             first=first,
@@ -126,7 +126,7 @@ class Bounds(Checker):
         low_bits = reach.size - 1
         if not low_bits:
             return None
-        if reach.packed and not reach.low & low_bits:
+        if reach.aligned(low_bits):
             return None
         odd: Flags = (reach.addresses & low_bits) != 0
         if bad is not None:
@@ -140,7 +140,7 @@ class Bounds(Checker):
             access.program,
             op=access.op,
             needed=reach.size,
-            lanes=Lanes.of(reach.spread(odd, access.addresses.shape)),
+            lanes=Lanes.of(reach.spread(odd, access.shape)),
             argument=None if view is None else Argument.of(view),
             offset=None if view is None else address - view.base,
             remainder=address & low_bits,

@@ -33,7 +33,7 @@ from blockstep.findings import (
 from blockstep.interp.events import Checker, Flags, Launched
 from blockstep.interp.memory import Storage
 from blockstep.interp.reach import Addresses, Reach, reach_of
-from blockstep.interp.shadow import Cells, distinct
+from blockstep.interp.shadow import Cells, distinct, put, under
 
 LAST = "last"
 _HELD = 64 << 20  # bytes of stores that an instance remembers; past it the oldest are forgotten
@@ -50,7 +50,7 @@ class Stored:
     @property
     def nbytes(self) -> int:
         """The memory that this record keeps."""
-        return int(self.before.nbytes) + 2 * self.reach.addresses.nbytes
+        return int(self.before.nbytes) + self.reach.nbytes
 
     def lane_at(self, addresses: Addresses) -> npt.NDArray[np.int64]:
         """Which active lane stored to each address; -1 where its element begins elsewhere."""
@@ -135,14 +135,14 @@ class Overlap(Checker):
         assert access.storage is not None
         cells = self._cells[id(access.storage)][1]
         index = cells.index(reach)  # before the table: it may refine it
-        under = cells.table(LAST)[index]
-        if _newest(under) <= state.floor:
+        there = under(cells.table(LAST), index)
+        if _newest(there) <= state.floor:
             return
-        for number in distinct(under):
+        for number in distinct(there):
             past = state.stores.get(number)
             if past is None or _same_lanes(past, access):
                 continue
-            self._read_back(access, reach, cells.lanes(under == number, reach.size), past)
+            self._read_back(access, reach, cells.lanes(there == number, reach.size), past)
 
     def _read_back(self, access: Access, reach: Reach, lanes: Flags, past: Stored) -> None:
         lanes = lanes.copy()
@@ -161,14 +161,14 @@ class Overlap(Checker):
         cells = held[1]
         index = cells.index(reach)
         table = cells.table(LAST)
-        under = table[index]
-        if _newest(under) > state.floor:
-            for number in distinct(under):
+        there = under(table, index)
+        if _newest(there) > state.floor:
+            for number in distinct(there):
                 past = state.stores.get(number)
                 if past is not None and not _same_lanes(past, access):
-                    self._over(access, reach, cells.lanes(under == number, reach.size), past)
+                    self._over(access, reach, cells.lanes(there == number, reach.size), past)
         self._count += 1
-        table[index] = self._count
+        put(table, index, self._count)
         state.keep(self._count, Stored(access, reach, _there(storage, reach)))
 
     def _over(self, access: Access, reach: Reach, lanes: Flags, past: Stored) -> None:
@@ -176,7 +176,7 @@ class Overlap(Checker):
         assert access.storage is not None
         addresses = reach.addresses[lanes]
         moved = np.ones(len(addresses), bool)
-        if past.access.addresses.shape == access.addresses.shape and past.reach.size == reach.size:
+        if past.access.shape == access.shape and past.reach.size == reach.size:
             mine = _block_lanes(reach, np.flatnonzero(lanes))
             theirs = past.lane_at(addresses)
             moved = (theirs < 0) | (_block_lanes(past.reach, theirs) != mine)
@@ -237,7 +237,7 @@ class Overlap(Checker):
     def _disagree(
         self, access: Access, reach: Reach, one: int, two: int, all_lanes: npt.NDArray[np.int64]
     ) -> None:
-        shape, view = access.addresses.shape, access.view
+        shape, view = access.shape, access.view
         values = reach.active(access.value, shape)
         address = int(reach.addresses[one])
         positions = [
@@ -266,12 +266,17 @@ def _newest(numbers: Any) -> int:
 def _same_lanes(past: Stored, access: Access) -> bool:
     """Whether two blocks are equal: the same elements at the same lanes, under the same mask."""
     one, two = past.access, access
-    if one.itemsize != two.itemsize or one.addresses.shape != two.addresses.shape:
+    if one.itemsize != two.itemsize or one.shape != two.shape:
         return False
+    a, b = past.reach, reach_of(access)
+    if a.strides is not None and b.strides is not None:
+        same = (a.start, a.strides, a.shape) == (b.start, b.strides, b.shape)
+        return same and (a.box and a.box.limits) == (b.box and b.box.limits)
     if one.addresses is not two.addresses and not np.array_equal(one.addresses, two.addresses):
         return False
-    a, b = past.reach.mask, reach_of(access).mask
-    return a is b or (a is not None and b is not None and np.array_equal(a, b))
+    return a.mask is b.mask or (
+        a.mask is not None and b.mask is not None and np.array_equal(a.mask, b.mask)
+    )
 
 
 def _there(storage: Storage, reach: Reach) -> Any:
@@ -279,6 +284,9 @@ def _there(storage: Storage, reach: Reach) -> Any:
     start = reach.low - storage.base
     if reach.packed:
         return storage.data[start : reach.high - storage.base].copy()
+    if reach.strides is not None:
+        held = reach.window(storage.data, storage.base, np.dtype(f"u{reach.size}"))
+        return held.flatten().view(np.uint8)
     offsets = reach.addresses - storage.base
     phase = start & (reach.size - 1)
     if int(np.bitwise_or.reduce(offsets - phase)) & (reach.size - 1):
@@ -302,7 +310,7 @@ def _differs_from_before(access: Access, addresses: Addresses, past: Stored) -> 
 def _bytes_of(access: Access, reach: Reach) -> npt.NDArray[np.uint8]:
     """What the active lanes store, a row of bytes a lane."""
     assert access.value is not None
-    values = np.ascontiguousarray(reach.active(access.value, access.addresses.shape))
+    values = np.ascontiguousarray(reach.active(access.value, access.shape))
     return values.view(np.uint8).reshape(-1, reach.size)
 
 

@@ -30,7 +30,7 @@ from blockstep.interp.clocks import BLOCK, SCALAR, Clocks, Epoch, Instance
 from blockstep.interp.events import Checker, Flags, Launched
 from blockstep.interp.memory import Storage
 from blockstep.interp.reach import Reach, reach_of
-from blockstep.interp.shadow import Cells, Index, Table, distinct
+from blockstep.interp.shadow import Cells, Index, Table, distinct, put, under
 
 WRITE, READS, ATOMICS, SYNC = "write", "reads", "atomics", "sync"
 Why = Literal["plain", "relaxed", "scope", "mixed", "barrier"]
@@ -112,7 +112,7 @@ class Race(Checker):
         sem = access.sem or "acq_rel"
         index = shadow.index(whole)  # before the tables: it may refine them
         if wide and sem in ("acquire", "acq_rel") and SYNC in shadow.tables:
-            for snapshot in distinct(shadow.tables[SYNC][index]):
+            for snapshot in distinct(under(shadow.tables[SYNC], index)):
                 self.clocks.acquire(p, snapshot)
         if not wide or sem != "acq_rel":
             p.weak = (len(self.chains.epochs), "relaxed" if wide else "scope")
@@ -130,17 +130,17 @@ class Race(Checker):
     ) -> None:
         if not release:
             if access.op == "atomic_store" and SYNC in shadow.tables:
-                shadow.tables[SYNC][index] = 0
+                put(shadow.tables[SYNC], index, 0)
             return
         sync = shadow.table(SYNC)
-        before = sync[index]
+        before = under(sync, index)
         held = distinct(before)
         snapshot = self.clocks.release(p)
         if access.op == "atomic_store" or all(s in p.acquired for s in held if s):
-            sync[index] = snapshot  # what is there is in the snapshot already
+            put(sync, index, snapshot)  # what is there is in the snapshot already
             return
         joined = {s: self.clocks.join(s, snapshot) for s in held}
-        sync[index] = _mapped(before, joined)
+        put(sync, index, _mapped(before, joined))
 
     def _instance(self, program: Program) -> Instance:
         if self._now.program != program:
@@ -178,8 +178,9 @@ class Race(Checker):
     def _load(self, access: Access, reach: Reach, p: Instance, shadow: Shadow) -> None:
         e = self._epoch(access, p, reach.scalar, writes=False)
         if shadow.notes is not None:
-            shadow.notes.append((e, reach.bare()))
-            shadow.noted += 160 if reach.packed else reach.addresses.nbytes
+            reach = reach.bare()
+            shadow.notes.append((e, reach))
+            shadow.noted += reach.nbytes
             if shadow.noted > _NOTES:
                 self._paint(shadow)
             return
@@ -203,10 +204,11 @@ class Race(Checker):
         for name in (READS, ATOMICS):
             if name in shadow.tables:
                 self._against_chain(access, reach, shadow, index, p, name, writing=True)
-                shadow.tables[name][index] = 0
+                put(shadow.tables[name], index, 0)
         if SYNC in shadow.tables:
-            shadow.tables[SYNC][index] = 0
-        shadow.table(WRITE)[index] = self._epoch(access, p, reach.scalar, writes=True).number
+            put(shadow.tables[SYNC], index, 0)
+        e = self._epoch(access, p, reach.scalar, writes=True)
+        put(shadow.table(WRITE), index, e.number)
 
     def _touch_atomically(
         self, access: Access, reach: Reach, p: Instance, shadow: Shadow, writes: bool
@@ -226,20 +228,21 @@ class Race(Checker):
 
     def _extend(self, shadow: Shadow, name: str, index: Index, e: Epoch) -> None:
         table = shadow.table(name)
-        before = table[index]
+        before = under(table, index)
         held = distinct(before)
         if len(held) == 1:
             (chain,) = held
-            table[index] = self.chains.add(chain, e)
+            put(table, index, self.chains.add(chain, e))
         else:
-            table[index] = _mapped(before, {chain: self.chains.add(chain, e) for chain in held})
+            to = {chain: self.chains.add(chain, e) for chain in held}
+            put(table, index, _mapped(before, to))
 
     def _against_writes(
         self, access: Access, reach: Reach, shadow: Shadow, index: Index, p: Instance
     ) -> None:
         if WRITE not in shadow.tables:
             return
-        before = shadow.tables[WRITE][index]
+        before = under(shadow.tables[WRITE], index)
         for number in distinct(before):
             e = self.chains.epochs[number]
             if e is not None and e.instance is not p and not self.clocks.ordered(p, e):
@@ -255,7 +258,7 @@ class Race(Checker):
         name: str,
         writing: bool,
     ) -> None:
-        before = shadow.tables[name][index]
+        before = under(shadow.tables[name], index)
         for chain in distinct(before):
             e = self.chains.unordered(chain, p, writing)
             if e is not None:
@@ -264,7 +267,7 @@ class Race(Checker):
     def _against_atomics(
         self, access: Access, reach: Reach, shadow: Shadow, index: Index, p: Instance, mine: Epoch
     ) -> None:
-        before = shadow.tables[ATOMICS][index]
+        before = under(shadow.tables[ATOMICS], index)
         for chain in distinct(before):
             for e in self.chains.members(chain):
                 apart = e.size != mine.size or e.narrow or mine.narrow
@@ -357,7 +360,7 @@ def _by_effect(access: Access, whole: Reach, changed: Flags | None) -> list[tupl
         return [(whole, False)]
     if changed is None or access.op != "atomic_cas":
         return [(whole, True)]
-    wrote = np.broadcast_to(np.asarray(changed), access.addresses.shape)
+    wrote = np.broadcast_to(np.asarray(changed), access.shape)
     active = np.ones(wrote.shape, bool) if access.mask is None else access.mask
     if not (active & ~wrote).any():
         return [(whole, True)]
@@ -374,7 +377,7 @@ def _writes_what_is_there(access: Access, reach: Reach, lanes: Flags) -> bool:
     """Whether a store leaves the bytes of `lanes` as they are."""
     if access.value is None or access.storage is None:
         return False
-    new = np.ascontiguousarray(reach.active(access.value, access.addresses.shape)[lanes])
+    new = np.ascontiguousarray(reach.active(access.value, access.shape)[lanes])
     offsets = reach.addresses[lanes] - access.storage.base
     there = access.storage.data[offsets[:, None] + np.arange(reach.size)]
     same: bool = new.tobytes() == there.tobytes()

@@ -50,7 +50,7 @@ class Uninit(Checker):
         written, view = storage.written, access.view
         assert written is not None
         addresses = reach.addresses[missing]
-        lanes = reach.spread(missing, access.addresses.shape)
+        lanes = reach.spread(missing, access.shape)
         per_byte = addresses[:, None] - storage.base + np.arange(reach.size)
         start = int(addresses.min()) - storage.base
         tell = self._once(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -60,7 +61,7 @@ def corrected(q: Any, k: Any, v: Any, g: Any, beta: Any) -> torch.Tensor:
     return torch.stack(outputs, 1)
 
 
-LOOSE = {"atol": 2e-2, "rtol": 2e-2}  # products in tf32
+roughly = partial(agree, atol=2e-2, rtol=2e-2)  # products are in tf32
 
 
 def test_gated_linear_attention_step_by_step() -> None:
@@ -81,37 +82,34 @@ def test_gated_linear_attention_in_chunks() -> None:
     """A note: of the pairs of subchunks that the grid has, those above the diagonal do nothing."""
     from fla.ops.gla import chunk_gla
 
-    agree(
+    roughly(
         lambda q, k, v, g: chunk_gla(q, k, v, g)[0],
         decayed,
         *queries(),
         gates(1, LENGTH, HEADS, KEY),
-        **LOOSE,
     )
 
 
 def test_simple_gated_attention_in_chunks() -> None:
     from fla.ops.simple_gla import chunk_simple_gla
 
-    agree(
+    roughly(
         lambda q, k, v, g: chunk_simple_gla(q, k, v, g)[0],
         decayed,
         *queries(),
         gates(1, LENGTH, HEADS),
         gradients=False,  # fla refuses the backward pass on Hopper with Triton 3.6
-        **LOOSE,
     )
 
 
 def test_simple_gated_attention_in_parallel() -> None:
     from fla.ops.simple_gla import parallel_simple_gla
 
-    agree(
+    roughly(
         lambda q, k, v, g: parallel_simple_gla(q, k, v, g)[0],
         decayed,
         *queries(),
         gates(1, LENGTH, HEADS),
-        **LOOSE,
     )
 
 
@@ -119,34 +117,31 @@ def test_retention_in_chunks() -> None:
     from fla.ops.retention import chunk_retention
 
     decay = torch.log1p(-torch.exp2(-5.0 - torch.arange(HEADS))).expand(1, LENGTH, HEADS)
-    agree(
+    roughly(
         lambda q, k, v: chunk_retention(q, k, v)[0],
         lambda q, k, v: decayed(q, k, v, decay),
         *queries(),
-        **LOOSE,
     )
 
 
 def test_linear_attention_in_chunks() -> None:
     from fla.ops.linear_attn import chunk_linear_attn
 
-    agree(
+    roughly(
         lambda q, k, v: chunk_linear_attn(q, k, v, normalize=False)[0],
         lambda q, k, v: decayed(q, k, v, torch.zeros(1, LENGTH, HEADS)),
         *queries(),
-        **LOOSE,
     )
 
 
 def test_delta_rule_step_by_step() -> None:
     from fla.ops.delta_rule import fused_recurrent_delta_rule
 
-    agree(
+    roughly(
         lambda q, k, v, beta: fused_recurrent_delta_rule(q, k, v, beta)[0],
         lambda q, k, v, beta: corrected(q, k, v, torch.zeros(1, LENGTH, HEADS), beta),
         *queries(),
         normal(1, LENGTH, HEADS).sigmoid(),
-        **LOOSE,
     )
 
 
@@ -154,7 +149,8 @@ def test_delta_rule_in_chunks() -> None:
     from fla.ops.delta_rule import chunk_delta_rule
 
     def halves(*tensors: torch.Tensor) -> torch.Tensor:
-        return chunk_delta_rule(*(tensor.bfloat16() for tensor in tensors))[0].float()
+        result: torch.Tensor = chunk_delta_rule(*(tensor.bfloat16() for tensor in tensors))[0]
+        return result.float()
 
     agree(
         halves,
@@ -169,14 +165,13 @@ def test_delta_rule_in_chunks() -> None:
 def test_gated_delta_rule_in_chunks() -> None:
     from fla.ops.gated_delta_rule import chunk_gated_delta_rule
 
-    agree(
+    roughly(
         lambda q, k, v, g, beta: chunk_gated_delta_rule(q, k, v, g, beta)[0],
         corrected,
         *queries(),
         gates(1, LENGTH, HEADS),
         normal(1, LENGTH, HEADS).sigmoid(),
         gradients=False,  # fla refuses the backward pass on Hopper with Triton 3.6
-        **LOOSE,
     )
 
 
@@ -214,7 +209,7 @@ def test_attention_with_forget_gates() -> None:
         weights = scores.masked_fill(future, float("-inf")).softmax(-1)
         return torch.einsum("bhqk,bkhd->bqhd", weights, v)
 
-    agree(parallel_forgetting_attn, reference, *queries(), gates(1, LENGTH, HEADS), **LOOSE)
+    roughly(parallel_forgetting_attn, reference, *queries(), gates(1, LENGTH, HEADS))
 
 
 def test_activations() -> None:

@@ -100,7 +100,9 @@ def fma(x, y, z):
     "umulhi",
     A,
     B,
-    gives=wrapped([(a % 2**32) * (b % 2**32) >> 32 for a, b in zip(A.tolist(), B.tolist())]),
+    gives=wrapped(
+        [(a % 2**32) * (b % 2**32) >> 32 for a, b in zip(A.tolist(), B.tolist(), strict=True)]
+    ),
 )
 def umulhi(x, y):
     return tl.umulhi(x, y)
@@ -188,7 +190,13 @@ def clamp(x):
     return tl.clamp(x + 0.0, -1.0, 1.0)
 
 
-@row("select", A, X, Y, gives=np.array([x if a > 0 else y for a, x, y in zip(A, X, Y)], F32))
+@row(
+    "select",
+    A,
+    X,
+    Y,
+    gives=np.array([x if a > 0 else y for a, x, y in zip(A, X, Y, strict=True)], F32),
+)
 def select(condition, x, y):
     return tl.where(condition > 0, x, y)
 
@@ -437,7 +445,9 @@ INTEGERS = np.arange(16 * 16).reshape(16, 16) % 7 - 3
 def product(a: Any, b: Any) -> Any:
     """Sums of Python numbers, exact."""
     a, b = a.tolist(), b.tolist()
-    return [[sum(x * y for x, y in zip(r, c, strict=True)) for c in zip(*b)] for r in a]
+    return [
+        [sum(x * y for x, y in zip(r, c, strict=True)) for c in zip(*b, strict=True)] for r in a
+    ]
 
 
 @row("dot", INTEGERS.astype(np.float16), INTEGERS.T.astype(np.float16),

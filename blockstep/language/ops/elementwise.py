@@ -124,16 +124,20 @@ def _float_maximum(x: Any, y: Any) -> Any:
     return np.where(zeros & ~(np.signbit(x) & np.signbit(y)), np.zeros_like(out), out)
 
 
+def _or_nan(x: Any, y: Any, other: Any) -> Any:
+    return np.where(np.isnan(x) | np.isnan(y), np.array(np.nan, other.dtype), other)
+
+
 def _minimum(x: Any, y: Any, propagate_nan: bool = False) -> Any:
     if x.dtype.kind in "biu":
         return np.minimum(x, y)
-    return np.minimum(x, y) if propagate_nan else _float_minimum(x, y)
+    return _or_nan(x, y, _float_minimum(x, y)) if propagate_nan else _float_minimum(x, y)
 
 
 def _maximum(x: Any, y: Any, propagate_nan: bool = False) -> Any:
     if x.dtype.kind in "biu":
         return np.maximum(x, y)
-    return np.maximum(x, y) if propagate_nan else _float_maximum(x, y)
+    return _or_nan(x, y, _float_maximum(x, y)) if propagate_nan else _float_maximum(x, y)
 
 
 MINIMUM = _plain("minimum", _minimum, "`n, n -> n`: the lesser; a NaN only wins if asked to.")

@@ -8,7 +8,7 @@ import triton.language as tl
 
 import os
 
-os.environ["BLOCKSTEP_AUTOTUNE"] = "measure"  # try every configuration
+os.environ["BLOCKSTEP_AUTOTUNE"] = "every"  # judge every configuration
 
 
 @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 64})], key=["M"])

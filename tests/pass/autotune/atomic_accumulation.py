@@ -1,4 +1,4 @@
-"""A sum by atomics under four configurations counts each element once."""
+"""The sum is set to zero before each trial."""
 
 import numpy as np
 
@@ -6,12 +6,9 @@ import triton
 import triton.language as tl
 
 
-import os
-
-os.environ["BLOCKSTEP_AUTOTUNE"] = "measure"  # try every configuration
-
-
-@triton.autotune(configs=[triton.Config({"B": b}) for b in (16, 32, 64, 128)], key=["n"])
+@triton.autotune(
+    configs=[triton.Config({"B": b}) for b in (16, 32, 64, 128)], key=["n"], reset_to_zero=["out_ptr"]
+)
 @triton.jit
 def total(x_ptr, out_ptr, n, B: tl.constexpr):
     offs = tl.program_id(0) * B + tl.arange(0, B)

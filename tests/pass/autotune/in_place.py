@@ -1,4 +1,4 @@
-"""A kernel in place under two configurations: its first call is right, whatever tuning tried."""
+"""The kernel in place says what tuning has to put back."""
 
 import numpy as np
 
@@ -6,12 +6,9 @@ import triton
 import triton.language as tl
 
 
-import os
-
-os.environ["BLOCKSTEP_AUTOTUNE"] = "measure"  # try every configuration
-
-
-@triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 64})], key=["n"])
+@triton.autotune(
+    configs=[triton.Config({"B": 16}), triton.Config({"B": 64})], key=["n"], restore_value=["x_ptr"]
+)
 @triton.jit
 def double(x_ptr, n, B: tl.constexpr):
     offs = tl.program_id(0) * B + tl.arange(0, B)

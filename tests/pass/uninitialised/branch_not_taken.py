@@ -13,6 +13,8 @@ def tail(x_ptr, out_ptr, n):
     if i < n:
         if x > 3:
             tl.store(out_ptr + i, x)
+    else:
+        tl.store(out_ptr + i, 0.0)
 
 
-tail[(16,)](np.arange(10, dtype=np.float32), np.zeros(10, np.float32), 10)
+tail[(16,)](np.arange(10, dtype=np.float32) + 4, np.zeros(16, np.float32), 10)

@@ -1,15 +1,9 @@
-"""With the rule "rerun", a kernel that tuning on a GPU would corrupt is named."""
+"""A kernel in place under two configurations: its first call would be wrong after tuning on a GPU."""
 
 import numpy as np
 
 import triton
 import triton.language as tl
-
-
-import os
-import warnings
-
-os.environ["BLOCKSTEP_AUTOTUNE"] = "rerun"
 
 
 @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 64})], key=["n"])
@@ -20,8 +14,5 @@ def double(x_ptr, n, B: tl.constexpr):
 
 
 x = np.ones(64, np.float32)
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    double[lambda meta: (triton.cdiv(64, meta["B"]),)](x, 64)
+double[lambda meta: (triton.cdiv(64, meta["B"]),)](x, 64)  #~ WARN: each launch of the kernel changes `x_ptr` again
 assert (x == 2).all()
-assert any("x_ptr" in str(w.message) for w in caught)

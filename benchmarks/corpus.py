@@ -1,0 +1,190 @@
+"""How often our front end and Triton's own agree, over the jit functions of published libraries.
+
+    python benchmarks/corpus.py FOLDER --triton-python PYTHON [--sample N] [--json FILE]
+
+FOLDER holds unpacked wheels. Both front ends get the same functions with the same argument types,
+guessed from names and use (`corpus_guess.py`), each twice: with boolean constants True and False.
+Printed: of what Triton accepts, how much we accept; what we refuse, by reason; what we accept and
+Triton does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import collections
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+SILENCE = 90  # seconds without an answer
+
+
+def collect(folder: Path) -> list[dict[str, Any]]:
+    """Every function at a module's top level that has a `jit` decorator."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        try:
+            tree = ast.parse(path.read_text())
+        except (SyntaxError, UnicodeDecodeError):
+            continue
+        names = [
+            n.name for n in tree.body
+            if isinstance(n, ast.FunctionDef) and any(_is_jit(d) for d in n.decorator_list)
+        ]  # fmt: skip
+        for name in dict.fromkeys(names):
+            found += [{"file": str(path), "name": name, "truth": t} for t in (True, False)]
+    return found
+
+
+def _is_jit(node: ast.expr) -> bool:
+    text = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+    return text == "jit" or (text.endswith(".jit") and text.startswith(("triton", "tl")))
+
+
+def ask(side: str, python: str, folder: Path, wanted: list[dict[str, Any]]) -> list[Any]:
+    """Answers in order; a compiler that dies on a function is started again after it."""
+    answers: list[Any] = []
+    while len(answers) < len(wanted):
+        answers += _ask_once(side, python, folder, wanted[len(answers) :])
+        if len(answers) < len(wanted):
+            answers.append({**wanted[len(answers)], "ok": None, "why": "the compiler died"})
+    return answers
+
+
+def _ask_once(side: str, python: str, folder: Path, wanted: list[dict[str, Any]]) -> list[Any]:
+    child = subprocess.Popen(
+        [python, str(HERE / "corpus_child.py"), side, str(folder)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert child.stdin is not None and child.stdout is not None
+    feeding = threading.Thread(target=_feed, args=(child.stdin, wanted))
+    feeding.start()
+    answers = []
+    while True:
+        guard = threading.Timer(SILENCE, child.kill)
+        guard.start()
+        line = child.stdout.readline()
+        guard.cancel()
+        if not line:
+            break
+        answers.append(json.loads(line))
+        if len(answers) % 200 == 0:
+            print(f"{side}: {len(answers)} of {len(wanted)}", file=sys.stderr)
+    child.kill()
+    child.wait()
+    feeding.join()
+    return answers
+
+
+def _feed(pipe: Any, wanted: list[dict[str, Any]]) -> None:
+    try:
+        for one in wanted:
+            pipe.write(json.dumps(one) + "\n")
+        pipe.close()
+    except (BrokenPipeError, OSError):
+        pass
+
+
+def compare(ours: list[Any], theirs: list[Any]) -> dict[str, Any]:
+    """The counts, and the functions that the two judge differently."""
+    refused, extra, unjudged = [], [], []
+    counts: collections.Counter[str] = collections.Counter()
+    for mine, other in zip(ours, theirs, strict=True):
+        if mine["ok"] is None or other["ok"] is None:
+            counts["not judged"] += 1
+            unjudged.append(mine if mine["ok"] is None else other)
+            continue
+        if mine.get("guess") != other.get("guess"):
+            counts["loaded differently"] += 1
+            unjudged.append({**mine, "why": "loaded differently"})
+            continue
+        counts[f"Triton {_word(other)}, blockstep {_word(mine)}"] += 1
+        if other["ok"] and not mine["ok"]:
+            refused.append(mine)
+        elif mine["ok"] and not other["ok"]:
+            extra.append({**mine, "why": other["why"]})
+    both = counts["Triton accepts, blockstep accepts"]
+    accepted = both + counts["Triton accepts, blockstep rejects"]
+    return {
+        "functions": len({(a["file"], a["name"]) for a in ours}),
+        "counts": dict(counts),
+        "accepted": round(both / accepted, 4) if accepted else None,
+        "refused": refused,
+        "extra": extra,
+        "unjudged": unjudged,
+    }
+
+
+def _word(answer: dict[str, Any]) -> str:
+    return "accepts" if answer["ok"] else "rejects"
+
+
+def reasons(found: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Grouped by message, names and numbers left out."""
+    groups: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
+    for one in found:
+        plain = re.sub(r" \[[^]]*:\d+\]$", "", one["why"])
+        groups[re.sub(r"\d+|`[^`]*`|'[^']*'", "_", plain)[:110]].append(one)
+    return sorted(groups.items(), key=lambda item: -len(item[1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--triton-python", required=True, help="an interpreter with triton 3.6")
+    parser.add_argument("--sample", type=int, help="this many functions, chosen by --seed")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--theirs", type=Path, help="keep Triton's answers here, and reuse them")
+    parser.add_argument("--json", type=Path)
+    told = parser.parse_args()
+    wanted = collect(told.folder.resolve())
+    if told.sample:
+        names = sorted({(w["file"], w["name"]) for w in wanted})
+        kept = set(random.Random(told.seed).sample(names, min(told.sample, len(names))))
+        wanted = [w for w in wanted if (w["file"], w["name"]) in kept]
+    theirs = _kept(told, wanted)
+    ours = ask("blockstep", sys.executable, told.folder.resolve(), wanted)
+    result = compare(ours, theirs)
+    _print(result)
+    if told.json:
+        told.json.write_text(json.dumps(result, indent=1))
+
+
+def _kept(told: Any, wanted: list[dict[str, Any]]) -> list[Any]:
+    known: dict[str, Any] = {}
+    if told.theirs and told.theirs.exists():
+        known = {_key(a): a for a in map(json.loads, told.theirs.read_text().splitlines())}
+    missing = [w for w in wanted if _key(w) not in known]
+    for found in ask("triton", told.triton_python, told.folder.resolve(), missing):
+        known[_key(found)] = found
+    if told.theirs:
+        told.theirs.write_text("".join(json.dumps(a) + "\n" for a in known.values()))
+    return [known[_key(w)] for w in wanted]
+
+
+def _key(one: dict[str, Any]) -> str:
+    return f"{one['file']}:{one['name']}:{one['truth']}"
+
+
+def _print(result: dict[str, Any]) -> None:
+    print(f"{result['functions']} functions; of what Triton accepts: {result['accepted']}")
+    for text, count in sorted(result["counts"].items()):
+        print(f"  {count:6} {text}")
+    for title in ("refused", "extra", "unjudged"):
+        print(f"\n{title}:")
+        for why, group in reasons(result[title]):
+            first = group[0]
+            print(f"  {len(group):4} {why}\n       {first['file']} {first['name']}")
+
+
+if __name__ == "__main__":
+    main()

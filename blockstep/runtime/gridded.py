@@ -1,0 +1,101 @@
+"""A launch on the grid machine, and on the step machine where the grid machine does not take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+from blockstep.compiler.frontend import build_bound
+from blockstep.errors import TritonError
+from blockstep.interp.grid.machine import GridMachine
+from blockstep.interp.grid.memory import Suspicion
+from blockstep.interp.grid.plan import Plan, Refused, plan
+from blockstep.interp.memory import Storage, View
+from blockstep.ir import Function
+from blockstep.language.function import JITFunction
+from blockstep.runtime.arguments import Argument, Bound
+
+
+class Snapshot:
+    """The memory that a launch may write, to put back if the step machine has to run it again."""
+
+    def __init__(self, storages: list[Storage]) -> None:
+        self._saved = [
+            (s, s.data.copy(), None if s.written is None else s.written.copy()) for s in storages
+        ]
+
+    def restore(self) -> None:
+        for storage, data, flags in self._saved:
+            storage.data[...] = data
+            if flags is not None and storage.written is not None:
+                storage.written[...] = flags
+
+
+def compiled(function: JITFunction, bound: Bound) -> tuple[Function, Plan] | None:
+    """IR and plan of a launch; None where it needs the step machine."""
+    key = tuple([_key(a) for a in bound.arguments])
+    cache = function.device_caches.setdefault("grid", {})
+    if key not in cache:
+        try:
+            made = build_bound(function, bound.arguments)
+            cache[key] = (made, plan(made))
+        except (Refused, TritonError):
+            cache[key] = None
+    found: tuple[Function, Plan] | None = cache[key]
+    return found
+
+
+def _key(argument: Argument) -> Any:
+    if argument.kind == "constexpr":
+        value = argument.value
+        return "constexpr", type(value), repr(value), id(value) if callable(value) else 0
+    if argument.kind == "tuple":
+        return "tuple", tuple([_key(a) for a in argument.items])
+    if argument.kind == "descriptor":
+        return "descriptor", argument.type.block_type, getattr(argument.value, "padding", "zero")
+    return argument.kind, argument.type
+
+
+def arguments_of(bound: Bound) -> dict[str, Any]:
+    """By IR parameter name: a number, or the view behind a pointer."""
+    found: dict[str, Any] = {}
+    for argument in bound.arguments:
+        for part in argument.walk():
+            if part.kind == "scalar":
+                found[part.name] = part.value
+            elif part.kind == "pointer":
+                found[part.name] = part.view
+            elif part.kind == "descriptor":
+                found[part.name] = part.view
+                for i, n in enumerate(part.value.shape):
+                    found[f"{part.name}.shape{i}"] = int(n)
+                for i, n in enumerate(part.value.strides):
+                    found[f"{part.name}.stride{i}"] = int(n)
+    return found
+
+
+def try_grid(
+    function: JITFunction, bound: Bound, grid: tuple[int, int, int], judged: bool
+) -> GridMachine | None:
+    """Runs the launch; None, with memory as it was, where the step machine is needed."""
+    ready = compiled(function, bound)
+    if ready is None:
+        return None
+    ir, chosen = ready
+    machine = GridMachine(ir, chosen, grid, arguments_of(bound), judged)
+    names = chosen.written
+    views = [
+        v
+        for n, v in machine.arguments.items()
+        if isinstance(v, View) and (names is None or n in names)
+    ]
+    storages = list({id(v.storage): v.storage for v in views if v.storage is not None}.values())
+    if any(s.readonly for s in storages):
+        return None
+    before = Snapshot(storages)
+    try:
+        machine.run()
+    except Suspicion:
+        before.restore()
+        return None
+    return machine

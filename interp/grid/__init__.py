@@ -1,0 +1,1 @@
+"""The grid machine: many program instances at once, one NumPy call an operation."""

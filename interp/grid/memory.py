@@ -1,0 +1,213 @@
+"""Loads, stores and atomics of a batch: strided windows where addresses are affine, else indices.
+
+Every access is proved clean (inside its view, aligned, written before it is read) from its limits
+or, where they do not decide, from its elements. What cannot be proved clean raises `Suspicion`, and the
+launch is run again, judged, by the step machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, span
+from blockstep.interp.memory import Storage, View
+
+
+class Suspicion(Exception):
+    """Something may be wrong: the step machine shall say what."""
+
+
+@dataclass(slots=True, eq=False)
+class Touch:
+    """One access of a batch: affine (`starts` over the programs) or every address."""
+
+    view: View
+    storage: Storage
+    itemsize: int
+    block: Shape
+    starts: Any = None  # int, or an array over lead; addresses of position 0
+    strides: Shape = ()
+    addresses: Any = None  # broadcasts to lead + block
+    mask: Any = None  # broadcasts to lead + block; None: all on
+    lead: Shape = (1, 1, 1)
+
+    def dense(self) -> Any:
+        """Every address, as an array that broadcasts to lead + block."""
+        if self.addresses is not None:
+            return self.addresses
+        rank = len(self.block)
+        starts = np.asarray(self.starts, np.int64)
+        lead = starts.shape if starts.ndim else (1,) * LEAD
+        out = starts.reshape(lead + (1,) * rank)
+        for axis, (n, stride) in enumerate(zip(self.block, self.strides, strict=True)):
+            dims = [1] * (LEAD + rank)
+            dims[LEAD + axis] = n
+            out = out + (np.arange(n, dtype=np.int64) * stride).reshape(dims)
+        self.addresses = out
+        return out
+
+    def bounds(self) -> tuple[int, int]:
+        """The first byte's address and the one after the last; of the active lanes, if dense."""
+        if self.addresses is None:
+            low, high = span(self.strides, self.block)
+            least, most = (
+                (self.starts, self.starts)
+                if isinstance(self.starts, int)
+                else (int(self.starts.min()), int(self.starts.max()))
+            )
+            return least + low, most + high + self.itemsize
+        active = self.addresses
+        if self.mask is not None:
+            active = np.broadcast_to(active, np.broadcast_shapes(active.shape, self.mask.shape))
+            active = active[np.broadcast_to(self.mask, active.shape)]
+            if active.size == 0:
+                return 0, 0
+        return int(active.min()), int(active.max()) + self.itemsize
+
+
+def touch(pointer: Lanes, mask: Any, lead: Shape) -> Touch:
+    """The access that a pointer block stands for. Raises Suspicion for unknown memory."""
+    view = pointer.origin
+    if not isinstance(view, View) or view.storage is None:
+        raise Suspicion
+    size = pointer.type.scalar.element_ty.itemsize  # type: ignore[attr-defined]
+    made = Touch(view, view.storage, size, pointer.shape, mask=mask, lead=lead)
+    if pointer.const is not None:
+        made.starts, made.strides = pointer.const, pointer.strides
+    else:
+        made.addresses = pointer.array
+    return made
+
+
+def prove_inside(access: Touch) -> None:
+    """Raises Suspicion unless every active lane is an aligned element of the view."""
+    low, high = access.bounds()
+    if low == high:
+        return
+    view = access.view
+    if not view.covers(low, high):
+        active = access.dense()
+        if access.mask is not None:
+            shape = np.broadcast_shapes(active.shape, access.mask.shape)
+            active = np.broadcast_to(active, shape)[np.broadcast_to(access.mask, shape)]
+        if active.size and not view.contains(active, access.itemsize).all():
+            raise Suspicion
+    _prove_aligned(access, access.itemsize)
+
+
+def _prove_aligned(access: Touch, size: int) -> None:
+    if size == 1:
+        return
+    base = access.storage.base
+    if access.starts is not None:
+        if any(stride % size for stride in access.strides):
+            raise Suspicion
+        starts = np.asarray(access.starts, np.int64)
+        if ((starts - base) % size).any() or base % size:
+            raise Suspicion
+        return
+    addresses = access.dense()
+    if base % size:
+        raise Suspicion
+    if int(np.bitwise_or.reduce(addresses - base, axis=None)) % size:
+        masked = access.mask
+        if masked is None:
+            raise Suspicion
+        shape = np.broadcast_shapes(addresses.shape, masked.shape)
+        active = np.broadcast_to(addresses - base, shape)[np.broadcast_to(masked, shape)]
+        if (active % size).any():
+            raise Suspicion
+
+
+def window(access: Touch, dtype: np.dtype[Any]) -> Any:
+    """A strided view of memory for an affine access all of whose starts are evenly spaced along
+    each axis of the batch; None otherwise. Axes along which nothing varies have length 1."""
+    if access.starts is None:
+        return None
+    data = access.storage.data.data
+    base = access.storage.base
+    if isinstance(access.starts, int):
+        lead, steps, first = (1,) * LEAD, (0,) * LEAD, access.starts
+    else:
+        found = _spacing(access.starts)
+        if found is None:
+            return None
+        lead, steps, first = found
+    return np.ndarray(
+        lead + access.block, dtype, data, first - base, steps + tuple(access.strides)
+    )
+
+
+def _spacing(starts: Any) -> tuple[Shape, Shape, int] | None:
+    """The lengths, the constant differences along the axes, and the first start."""
+    steps = []
+    for axis in range(LEAD):
+        n = starts.shape[axis]
+        if n == 1:
+            steps.append(0)
+            continue
+        differences = np.diff(starts, axis=axis)
+        step = int(differences.flat[0])
+        if not (differences == step).all():
+            return None
+        steps.append(step)
+    return starts.shape, tuple(steps), int(starts.flat[0])
+
+
+def read(access: Touch, dtype: np.dtype[Any], fill: Any, copy: bool) -> Any:
+    """The elements (broadcasting to lead + block); `fill` where the mask is off."""
+    if access.mask is None:
+        found = window(access, dtype)
+        if found is not None:
+            return found.copy() if copy else found
+        if access.starts is not None and access.addresses is None:
+            return _rows(access, dtype)
+    addresses = access.dense()
+    memory = access.storage.typed(dtype, 0)
+    index = (addresses - access.storage.base) // dtype.itemsize
+    if access.mask is None:
+        return memory.take(index)
+    shape = np.broadcast_shapes(index.shape, access.mask.shape)
+    if memory.size == 0:
+        return np.broadcast_to(np.asarray(0 if fill is None else fill, dtype), shape).copy()
+    taken = memory.take(np.broadcast_to(index, shape), mode="clip")
+    off = np.logical_not(access.mask)
+    np.copyto(taken, dtype.type(0) if fill is None else fill, where=off)
+    return taken
+
+
+def _rows(access: Touch, dtype: np.dtype[Any]) -> Any:
+    """Blocks at irregular starts: index the window of all starts (never `take`, which would copy
+    the overlapping window whole)."""
+    size = dtype.itemsize
+    low, high = span(access.strides, access.block)
+    memory = access.storage.data
+    first = access.storage.base
+    count = (access.storage.nbytes - (high - low) - size) // size + 1
+    steps = (size, *access.strides)
+    view = np.ndarray((count, *access.block), dtype, memory.data, -low, steps)
+    index = (access.starts - first + low) // size
+    return view[index]
+
+
+def write(access: Touch, values: Any, dtype: np.dtype[Any]) -> None:
+    """Stores values (broadcasting to lead + block) in the active lanes."""
+    if access.mask is None and access.starts is not None and access.addresses is None:
+        found = window(access, dtype)
+        if found is not None:
+            lead = np.broadcast_shapes(found.shape[:LEAD], values.shape[:LEAD])
+            if found.shape[:LEAD] == lead:
+                found[...] = values
+                return
+    addresses = access.dense()
+    memory = access.storage.typed(dtype, 0)
+    index = (addresses - access.storage.base) // dtype.itemsize
+    shape = access.lead + access.block
+    index, values = np.broadcast_to(index, shape), np.broadcast_to(values, shape)
+    if access.mask is not None:
+        on = np.broadcast_to(access.mask, shape)
+        index, values = index[on], values[on]
+    memory[index] = values

@@ -1,0 +1,107 @@
+"""What the grid machine asks of a function before it runs: can it, and which memory is written.
+
+`Refused` says why a function needs the step machine: it prints, it spins, or its atomics depend on
+an order that only program after program gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from blockstep.ir import Function, Operation, Value
+
+PASSES_POINTERS = frozenset(
+    {"addptr", "splat", "broadcast", "expand_dims", "permute", "reshape", "select", "box_pointers",
+     "hint", "bitcast", "int_to_pointer", "join", "cat", "flip", "gather"}
+)  # fmt: skip
+ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
+ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
+WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
+
+
+class Refused(Exception):
+    """The launch belongs on the step machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which parameters' memory is written, by parameter name; None: it cannot be told."""
+
+    written: frozenset[str] | None
+    has_atomics: bool
+    has_dot: bool
+
+
+def plan(function: Function) -> Plan:
+    """Looks a function over. Raises Refused."""
+    operations = list(function.walk())
+    for operation in operations:
+        if operation.name in ORDERED:
+            raise Refused(f"`{operation.name}` happens in the order of program instances")
+        if operation.name == "call":
+            raise Refused("a function is kept as a call")
+        if operation.attributes.get("volatile"):
+            raise Refused("a volatile load may wait for another program instance")
+    atomics = [o for o in operations if o.name in ATOMICS]
+    if len(atomics) > 1 or any(o.name != "atomic_rmw" for o in atomics):
+        raise Refused("several atomics act in the order of program instances")
+    for atomic in atomics:
+        if _inside_loop(atomic):
+            raise Refused("an atomic in a loop acts in the order of program instances")
+    return Plan(_written(operations), bool(atomics), any("dot" in o.name for o in operations))
+
+
+def _inside_loop(operation: Operation) -> bool:
+    parent = operation.parent.parent if operation.parent is not None else None
+    while isinstance(parent, Operation):
+        if parent.name in ("for", "while"):
+            return True
+        parent = parent.parent.parent if parent.parent is not None else None
+    return False
+
+
+def _written(operations: list[Operation]) -> frozenset[str] | None:
+    names: set[str] = set()
+    for operation in operations:
+        if operation.name in WRITES:
+            sources = set(_sources(operation.operands[0], set()))
+            if None in sources:
+                return None
+            names |= {name for name in sources if name is not None}
+    return frozenset(names)
+
+
+def _sources(value: Value, seen: set[Value]) -> Iterator[str | None]:
+    """The parameters that a pointer may come from; None for anywhere."""
+    if value in seen:
+        return
+    seen.add(value)
+    owner = value.owner
+    if isinstance(owner, Operation):
+        if owner.name in PASSES_POINTERS:
+            for operand in owner.operands:
+                if operand.type.scalar.is_ptr():
+                    yield from _sources(operand, seen)
+        elif owner.name == "for":
+            yield from _sources(owner.operands[3 + value.index], seen)
+            yield from _sources(owner.regions[0].terminator.operands[value.index], seen)
+        elif owner.name == "while":
+            yield from _sources(owner.regions[0].terminator.operands[1 + value.index], seen)
+        elif owner.name == "if":
+            for region in owner.regions:
+                yield from _sources(region.terminator.operands[value.index], seen)
+        else:
+            yield None
+        return
+    parent = owner.parent
+    if isinstance(parent, Function):
+        yield value.name
+    elif parent is not None and parent.name == "for":
+        yield from _sources(parent.operands[2 + value.index], seen)
+        yield from _sources(parent.regions[0].terminator.operands[value.index - 1], seen)
+    elif parent is not None and parent.name == "while":
+        yield from _sources(parent.operands[value.index], seen)
+        yield from _sources(parent.regions[1].terminator.operands[value.index], seen)
+    else:
+        yield None

@@ -1,0 +1,214 @@
+"""Who touches what in a launch, and the proof that no two program instances collide.
+
+Only memory that the kernel writes is logged. Order between program instances only ever removes
+conflicts, so what is proved here without any order is proved: first by intervals (each program's
+whole footprint lies apart from every other's), else by a table with one cell for each element that
+holds none, one program, or many for writes, reads and atomics. That summary is associative and
+loses nothing, so the order of batches and masks does not matter. A collision is a `Suspicion`.
+
+Inside one program instance: a load that may see an earlier store of another shape, and stores that
+may overlap, are suspicious unless a barrier stands between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from blockstep.interp.grid.lanes import LEAD, span
+from blockstep.interp.grid.memory import Suspicion, Touch
+from blockstep.interp.memory import Storage
+from blockstep.ir import Operation
+
+Kind = Literal["read", "write", "atomic"]
+MANY = -1
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One access of one batch."""
+
+    kind: Kind
+    operation: Operation
+    touch: Touch
+    programs: Any  # linear ids from 1, shaped to lead
+
+    def footprints(self) -> tuple[Any, Any]:
+        """For each program, the first byte and the one after the last (a superset under a mask)."""
+        touch = self.touch
+        if touch.starts is not None:
+            low, high = span(touch.strides, touch.block)
+            starts = np.broadcast_to(np.asarray(touch.starts, np.int64), touch.lead)
+            return starts + low, starts + high + touch.itemsize
+        addresses = np.broadcast_to(touch.addresses, touch.lead + touch.block)
+        axes = tuple(range(LEAD, addresses.ndim))
+        return addresses.min(axis=axes), addresses.max(axis=axes) + touch.itemsize
+
+    def same_as(self, other: Entry) -> bool:
+        """Whether lane for lane both go to the same place under the same mask."""
+        a, b = self.touch, other.touch
+        if a.mask is not b.mask or a.block != b.block or a.itemsize != b.itemsize:
+            return False
+        if a.starts is not None and b.starts is not None:
+            return a.strides == b.strides and bool(np.all(a.starts == b.starts))
+        return a.addresses is not None and a.addresses is b.addresses
+
+
+@dataclass(slots=True, eq=False)
+class Log:
+    """The accesses of a launch to memory that it writes."""
+
+    entries: dict[int, list[Entry]] = field(default_factory=dict)
+    storages: dict[int, Storage] = field(default_factory=dict)
+    _recent: dict[int, list[Entry]] = field(default_factory=dict)
+
+    def _entry(
+        self, kind: Kind, operation: Operation, touch: Touch, coordinates: Any, grid: Any
+    ) -> Entry:
+        z, y, x = coordinates
+        ids = np.broadcast_to(np.asarray((z * grid[1] + y) * grid[0] + x) + 1, touch.lead)
+        entry = Entry(kind, operation, touch, ids)
+        key = id(touch.storage)
+        self.storages[key] = touch.storage
+        self.entries.setdefault(key, []).append(entry)
+        return entry
+
+    def read(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
+        """A load of memory that the kernel also writes."""
+        entry = self._entry("read", operation, touch, coordinates, grid)
+        self._apart(entry)
+
+    def write(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
+        """A store."""
+        entry = self._entry("write", operation, touch, coordinates, grid)
+        self._apart(entry)
+        self._recent.setdefault(id(touch.storage), []).append(entry)
+
+    def atomic(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
+        """An atomic."""
+        self._entry("atomic", operation, touch, coordinates, grid)
+
+    def begin_batch(self) -> None:
+        """Other program instances: nothing of theirs was stored before."""
+        self._recent = {}
+
+    def barrier(self) -> None:
+        """What was stored before may be read back after."""
+        self._recent = {}
+
+    def _apart(self, entry: Entry) -> None:
+        """Earlier stores of the same program instance must be the same lanes or elsewhere."""
+        for earlier in self._recent.get(id(entry.touch.storage), ()):
+            same = entry.programs.shape == earlier.programs.shape
+            same = same and bool((entry.programs == earlier.programs).all())
+            if same and entry.same_as(earlier):
+                continue
+            low, high = (x.reshape(-1) for x in entry.footprints())
+            other_low, other_high = (x.reshape(-1) for x in earlier.footprints())
+            if not same:
+                _, mine, theirs = np.intersect1d(
+                    entry.programs, earlier.programs, assume_unique=True, return_indices=True
+                )
+                low, high = low[mine], high[mine]
+                other_low, other_high = other_low[theirs], other_high[theirs]
+            if ((low < other_high) & (other_low < high)).any():
+                raise Suspicion
+
+    def injective(self, touch: Touch) -> bool:
+        """Whether the lanes of one program certainly go to different elements."""
+        if touch.starts is None:
+            return False
+        reach = touch.itemsize - 1
+        steps = sorted(
+            (abs(s), n) for s, n in zip(touch.strides, touch.block, strict=True) if n > 1
+        )
+        for stride, n in steps:
+            if stride <= reach:
+                return False
+            reach += stride * (n - 1)
+        return True
+
+    def prove(self, grid: tuple[int, int, int]) -> None:
+        """Raises Suspicion unless no two program instances collide."""
+        if grid[0] * grid[1] * grid[2] == 1:
+            return
+        for key, entries in self.entries.items():
+            kinds = {e.kind for e in entries}
+            if "write" not in kinds and kinds != {"atomic", "read"}:
+                continue
+            if not _intervals_apart(entries):
+                _Table(self.storages[key], entries).prove()
+
+
+def _intervals_apart(entries: list[Entry]) -> bool:
+    """Whether the programs' whole footprints lie apart."""
+    ids = np.concatenate([e.programs.reshape(-1) for e in entries])
+    pairs = [e.footprints() for e in entries]
+    low = np.concatenate([p[0].reshape(-1) for p in pairs])
+    high = np.concatenate([p[1].reshape(-1) for p in pairs])
+    if len(entries) > 1:
+        order = np.argsort(ids, kind="stable")
+        ids, low, high = ids[order], low[order], high[order]
+        first = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
+        low, high = np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)
+    order = np.argsort(low, kind="stable")
+    low, high = low[order], high[order]
+    return bool((low[1:] >= high[:-1]).all())
+
+
+class _Table:
+    """None, one program or many for each granule of a storage."""
+
+    def __init__(self, storage: Storage, entries: list[Entry]) -> None:
+        self.storage = storage
+        self.entries = entries
+        sizes = {e.touch.itemsize for e in entries}
+        self.grain = min(sizes)
+        if len(sizes) > 1 or any(self._odd(e.touch) for e in entries):
+            self.grain = 1
+        cells = storage.nbytes // self.grain
+        self.cells: dict[Kind, Any] = {
+            kind: np.zeros(cells, np.int32) for kind in {e.kind for e in entries}
+        }
+
+    def _odd(self, touch: Touch) -> bool:
+        return bool(((touch.dense() - self.storage.base) % self.grain).any())
+
+    def prove(self) -> None:
+        """Raises Suspicion for a collision."""
+        for entry in self.entries:
+            self._paint(entry)
+        write, read, atomic = (self.cells.get(k) for k in ("write", "read", "atomic"))
+        if write is not None and (write == MANY).any():
+            raise Suspicion
+        for one, other in ((write, read), (atomic, write), (atomic, read)):
+            if one is None or other is None:
+                continue
+            both = (one != 0) & (other != 0)
+            if (both & ((one != other) | (one == MANY))).any():
+                raise Suspicion
+
+    def _paint(self, entry: Entry) -> None:
+        touch = entry.touch
+        shape = touch.lead + touch.block
+        index = np.broadcast_to((touch.dense() - self.storage.base) // self.grain, shape)
+        ids = entry.programs.reshape(entry.programs.shape + (1,) * len(touch.block))
+        ids = np.broadcast_to(ids, shape)
+        if touch.mask is not None:
+            on = np.broadcast_to(touch.mask, shape)
+            index, ids = index[on], ids[on]
+        index, ids = index.reshape(-1), ids.reshape(-1).astype(np.int32)
+        table = self.cells[entry.kind]
+        for part in range(touch.itemsize // self.grain):
+            self._mark(table, index + part, ids)
+
+    def _mark(self, table: Any, index: Any, ids: Any) -> None:
+        """First writer, same writer, or many; lanes of other programs that lost the cell see it."""
+        old = table[index]
+        new = np.where((old == 0) | (old == ids), ids, MANY).astype(np.int32)
+        table[index] = new
+        lost = table[index] != new
+        if lost.any():
+            table[index[lost]] = MANY

@@ -1,0 +1,252 @@
+"""Arithmetic on affine values without writing their elements out.
+
+A rule answers None where it cannot decide exactly; the operation's meaning then runs on arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from blockstep.interp.grid.lanes import LEAD, SAFE, Lanes, affine, carry, constant, of_array
+from blockstep.language import types as ty
+
+Rule = Callable[[tuple[Lanes, ...], dict[str, Any], ty.dtype], "Lanes | None"]
+
+
+def _uniform(x: Lanes) -> bool:
+    """Whether the value has no stride along any block axis."""
+    return x.const is not None and not any(x.strides)
+
+
+def _safe(x: Lanes) -> bool:
+    low, high = x.extent()
+    return -SAFE < low and high < SAFE
+
+
+def _sum(sign: int) -> Rule:
+    def rule(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+        x, y = xs
+        if x.const is None or y.const is None:
+            return None
+        if kind.scalar.itemsize == 8 and not (_safe(x) and _safe(y)):
+            return None
+        strides = tuple([a + sign * b for a, b in zip(x.strides, y.strides, strict=True)])
+        return affine(x.const + sign * y.const, strides, kind)
+
+    return rule
+
+
+def _mul(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+    x, y = xs
+    if x.const is None or y.const is None:
+        return None
+    if not _uniform(y):
+        x, y = y, x
+    if not _uniform(y):
+        return None
+    factor = y.const
+    if any(x.strides) and not isinstance(factor, int):
+        if factor.size > 1:
+            return None  # strides that differ from program to program
+        factor = int(factor.reshape(()))
+    low, high = x.extent()
+    a, b = y.extent()
+    if max(abs(low), abs(high)) * max(abs(a), abs(b)) >= SAFE:
+        return None
+    strides = tuple([s * factor for s in x.strides]) if any(x.strides) else x.strides
+    return affine(x.const * y.const, strides, kind)
+
+
+def _addptr(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+    pointer, offset = xs
+    if pointer.const is None or offset.const is None:
+        return None
+    size = attributes["itemsize"]
+    low, high = offset.extent()
+    if max(abs(low), abs(high)) * size >= SAFE:
+        return None
+    result = Lanes(kind)
+    result.const = pointer.const + offset.const * size
+    result.strides = tuple(
+        [a + b * size for a, b in zip(pointer.strides, offset.strides, strict=True)]
+    )
+    result.origin = pointer.origin
+    return result
+
+
+def _compare(decide: Callable[[int, int, int, int], bool | None]) -> Rule:
+    def rule(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+        x, y = xs
+        if not (x.type.scalar._integer and x.type.scalar.primitive_bitwidth > 1):
+            return None
+        answer = decide(*x.extent(), *y.extent())
+        if answer is None:
+            return None
+        return of_array(np.full((1,) * (LEAD + len(kind.shape)), answer), kind)
+
+    return rule
+
+
+def _lt(a: int, b: int, c: int, d: int) -> bool | None:
+    return True if b < c else False if a >= d else None
+
+
+def _le(a: int, b: int, c: int, d: int) -> bool | None:
+    return True if b <= c else False if a > d else None
+
+
+def _eq(a: int, b: int, c: int, d: int) -> bool | None:
+    return True if a == b == c == d else False if b < c or d < a else None
+
+
+def _ne(a: int, b: int, c: int, d: int) -> bool | None:
+    answer = _eq(a, b, c, d)
+    return None if answer is None else not answer
+
+
+def _divisor(y: Lanes) -> int | None:
+    low, high = y.extent()
+    return low if low == high != 0 else None
+
+
+def _quotient(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+    x, y = xs
+    if x.const is None or y.const is None:
+        return None
+    low, high = x.extent()
+    by = _divisor(y)
+    if by is not None and by > 0 and low >= 0:
+        if high < by:
+            return constant(0, kind)
+        if _uniform(x):  # one number a program
+            return affine(x.const // by, x.strides, kind)
+        if low // by == high // by:
+            return constant(low // by, kind)
+    if _uniform(x) and _uniform(y) and low >= 0 and y.extent()[0] > 0:
+        return affine(x.const // y.const, x.strides, kind)
+    return None
+
+
+def _remainder(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+    x, y = xs
+    if x.const is None or y.const is None:
+        return None
+    low, high = x.extent()
+    if low < 0 or y.extent()[0] <= 0:
+        return None
+    if high < y.extent()[0]:
+        return x
+    if _uniform(x) and _uniform(y):
+        return affine(x.const % y.const, x.strides, kind)
+    return None
+
+
+def _extreme(greatest: bool) -> Rule:
+    def rule(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+        x, y = xs
+        if x.const is None or y.const is None:
+            return None
+        (a, b), (c, d) = x.extent(), y.extent()
+        if a >= d or b <= c:
+            return (x if greatest else y) if a >= d else (y if greatest else x)
+        if _uniform(x) and _uniform(y):
+            pick = np.maximum if greatest else np.minimum
+            return affine(pick(x.const, y.const), x.strides, kind)
+        return None
+
+    return rule
+
+
+def _splat(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+    (x,) = xs
+    rank = len(attributes["shape"])
+    result = Lanes(kind)
+    if x.const is not None:
+        result.const, result.strides = x.const, (0,) * rank
+    else:
+        result.array = x.array.reshape(x.array.shape + (1,) * rank)
+    result.limits, result.origin = x.limits, x.origin
+    return _mask_of(result, x, kind)
+
+
+def _mask_of(result: Lanes, x: Lanes, kind: ty.dtype) -> Lanes:
+    """A mask that was only stretched still implies what it did."""
+    if kind.scalar.is_int1():
+        result.implies = x.implies | {x}
+    return carry(result, x)
+
+
+def _broadcast(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+    (x,) = xs
+    result = Lanes(kind)
+    if x.const is not None:
+        old = x.shape
+        result.const = x.const
+        result.strides = tuple([s if n > 1 else 0 for s, n in zip(x.strides, old, strict=True)])
+    else:
+        result.array = x.array
+    result.limits, result.origin = x.limits, x.origin
+    return _mask_of(result, x, kind)
+
+
+def _expand_dims(
+    xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype
+) -> Lanes | None:
+    (x,) = xs
+    axis = attributes["axis"]
+    result = Lanes(kind)
+    if x.const is not None:
+        result.const = x.const
+        result.strides = x.strides[:axis] + (0,) + x.strides[axis:]
+    else:
+        result.array = np.expand_dims(x.array, LEAD + axis)
+    result.limits, result.origin = x.limits, x.origin
+    return _mask_of(result, x, kind)
+
+
+def _permute(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+    (x,) = xs
+    dims = attributes["dims"]
+    result = Lanes(kind)
+    if x.const is not None:
+        result.const, result.strides = x.const, tuple([x.strides[d] for d in dims])
+    else:
+        result.array = x.array.transpose((0, 1, 2, *[LEAD + d for d in dims]))
+    result.limits, result.origin = x.limits, x.origin
+    return _mask_of(result, x, kind)
+
+
+def _cast(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+    (x,) = xs
+    target = kind.scalar
+    if x.const is None or not target._integer or target.primitive_bitwidth == 1:
+        return None
+    if not x.type.scalar._integer:
+        return None
+    return affine(x.const, x.strides, kind)
+
+
+RULES: dict[str, Rule] = {
+    "add": _sum(1),
+    "sub": _sum(-1),
+    "mul": _mul,
+    "addptr": _addptr,
+    "idiv": _quotient,
+    "irem": _remainder,
+    "minimum": _extreme(False),
+    "maximum": _extreme(True),
+    "lt": _compare(_lt),
+    "le": _compare(_le),
+    "gt": _compare(lambda a, b, c, d: _lt(c, d, a, b)),
+    "ge": _compare(lambda a, b, c, d: _le(c, d, a, b)),
+    "eq": _compare(_eq),
+    "ne": _compare(_ne),
+    "splat": _splat,
+    "broadcast": _broadcast,
+    "expand_dims": _expand_dims,
+    "permute": _permute,
+    "cast": _cast,
+}

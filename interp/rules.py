@@ -1,0 +1,414 @@
+"""Rules that compute with compact forms (`blockstep.interp.forms`) before any array is made.
+
+The machine asks `RULES` first. A rule answers None where it cannot decide exactly, and the
+operation's meaning runs on arrays instead.
+
+Invariant: a rule's result is, bit for bit, the meaning's. Rules never see marked values and never
+leave the type's range: what wraps goes to the meaning, so that the overflow checker sees it.
+Results may be shared, since values never change. (`tests/interp/test_forms.py` holds rules against
+meanings.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from blockstep.interp.forms import (
+    Affine,
+    Box,
+    Shape,
+    Strides,
+    Uniform,
+    formed,
+    integers,
+    known,
+    uniform,
+)
+from blockstep.language.ops.cast import CAST
+from blockstep.language.types import block_type, blocked, dtype, int1, int32
+from blockstep.language.value import tensor
+
+Operands = tuple[Any, ...]
+Attributes = dict[str, Any]
+Rule = Callable[[Operands, Attributes], Any]
+
+
+@lru_cache(maxsize=1024)
+def _truth(answer: bool, shape: Shape) -> tensor:
+    """A mask that is all on or all off."""
+    return uniform(np.bool_(answer), blocked(int1, shape))
+
+
+# Arithmetic.
+
+
+def _add(operands: Operands, attributes: Attributes) -> tensor | None:
+    x, y = operands
+    kind = x.type
+    if not kind.scalar._integer or kind.scalar is int1:
+        return None
+    a = known(x)
+    b = known(y) if a is not None else None
+    if a is None or b is None:
+        return None
+    return integers(a.const + b.const, _added(a.strides, b.strides), kind)
+
+
+def _sub(operands: Operands, attributes: Attributes) -> tensor | None:
+    x, y = operands
+    kind = x.type
+    if not kind.scalar._integer or kind.scalar is int1:
+        return None
+    a = known(x)
+    b = known(y) if a is not None else None
+    if a is None or b is None:
+        return None
+    return integers(a.const - b.const, _added(a.strides, _scaled(b.strides, -1)), kind)
+
+
+def _added(a: Strides | None, b: Strides | None) -> Strides | None:
+    if b is None:
+        return a
+    if a is None:
+        return b
+    return tuple([s + t for s, t in zip(a, b, strict=True)])
+
+
+def _scaled(strides: Strides | None, factor: int) -> Strides | None:
+    return None if strides is None else tuple([s * factor for s in strides])
+
+
+def _mul(operands: Operands, attributes: Attributes) -> tensor | None:
+    x, y = operands
+    kind = x.type
+    if not kind.scalar._integer or kind.scalar is int1:
+        return None
+    a = known(x)
+    b = known(y) if a is not None else None
+    if a is None or b is None:
+        return None
+    if b.strides is not None:
+        if a.strides is not None:
+            return None
+        a, b = b, a
+    return integers(a.const * b.const, _scaled(a.strides, b.const), kind)
+
+
+def _addptr(operands: Operands, attributes: Attributes) -> tensor | None:
+    pointer, offset = operands
+    a = known(pointer)
+    b = known(offset) if a is not None else None
+    if a is None or b is None:
+        return None
+    size = attributes["itemsize"]
+    const = a.const + b.const * size
+    if not 0 <= const < 1 << 62:
+        return None
+    result = tensor(None, pointer.type)
+    result.form = Affine(const, _added(a.strides, _scaled(b.strides, size)))
+    result.origin = pointer.origin
+    return result
+
+
+def _quotient(operands: Operands, attributes: Attributes) -> tensor | None:
+    x, y = operands
+    if x.bounds is None or y.bounds is None:
+        return None
+    (a, b), (c, d) = x.bounds, y.bounds
+    if c != d or c == 0:
+        return None
+    low, high = _truncated(a, c), _truncated(b, c)
+    if low != high or not (a == b or (a >= 0) == (b >= 0) or low == 0):
+        return None
+    return integers(low, None, x.type)
+
+
+def _truncated(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a >= 0) == (b >= 0) else -quotient
+
+
+def _remainder(operands: Operands, attributes: Attributes) -> tensor | None:
+    x, y = operands
+    if x.bounds is None or y.bounds is None:
+        return None
+    (a, b), (c, d) = x.bounds, y.bounds
+    if c != d or c == 0:
+        return None
+    if abs(a) < abs(c) and abs(b) < abs(c):
+        return x  # type: ignore[no-any-return]
+    return integers(a - _truncated(a, c) * c, None, x.type) if a == b else None
+
+
+def _extreme(greatest: bool) -> Rule:
+    def rule(operands: Operands, attributes: Attributes) -> tensor | None:
+        x, y = operands
+        if x.bounds is None or y.bounds is None or not x.type.scalar._integer:
+            return None
+        if x.bounds[0] >= y.bounds[1]:
+            return x if greatest else y  # type: ignore[no-any-return]
+        if x.bounds[1] <= y.bounds[0]:
+            return y if greatest else x  # type: ignore[no-any-return]
+        return None
+
+    return rule
+
+
+# Comparisons: decided by limits, or on in a box.
+
+
+def _compare(
+    decide: Callable[[int, int, int, int], bool | None], less: bool, equal: bool
+) -> Rule:
+    """x < y, x <= y (`less`), x > y, x >= y by the sign of x - y."""
+
+    def rule(operands: Operands, attributes: Attributes) -> tensor | None:
+        x, y = operands
+        kind = x.type
+        if not kind.scalar._integer:
+            return None
+        if x.bounds is not None and y.bounds is not None:
+            answer = decide(*x.bounds, *y.bounds)
+            if answer is not None:
+                return _truth(answer, kind.shape)
+        a = known(x)
+        b = known(y) if a is not None else None
+        if a is None or b is None:
+            return None
+        strides = _added(a.strides, _scaled(b.strides, -1))
+        return _halfspace(a.const - b.const, strides, kind.shape, less, equal)
+
+    return rule
+
+
+def _halfspace(
+    const: int, strides: Strides | None, shape: Shape, less: bool, equal: bool
+) -> tensor | None:
+    """Where `const + strides . position` is below zero (`less`) or above, or `equal` to it; None
+    where that is no box."""
+    axes = [k for k, s in enumerate(strides or ()) if s and shape[k] > 1]
+    if not axes:
+        return _truth(const == 0 and equal or (const < 0 if less else const > 0), shape)
+    if len(axes) > 1:
+        return None
+    assert strides is not None
+    axis, n = axes[0], shape[axes[0]]
+    step = strides[axis]
+    if step < 0:
+        const, step, less = -const, -step, not less
+    if less == equal:  # d <= 0 and d > 0 part at the last zero, d < 0 and d >= 0 before the first
+        edge = -const // step + 1
+    else:
+        edge = -(const // step)
+    low, high = (0, min(edge, n)) if less else (max(edge, 0), n)
+    if low >= high:
+        return _truth(False, shape)
+    if high - low == n:
+        return _truth(True, shape)
+    limits = [(0, m) for m in shape]
+    limits[axis] = (low, high)
+    return formed(Box(tuple(limits)), block_type(int1, shape))
+
+
+def _lt(a: int, b: int, c: int, d: int) -> bool | None:
+    return True if b < c else False if a >= d else None
+
+
+def _le(a: int, b: int, c: int, d: int) -> bool | None:
+    return True if b <= c else False if a > d else None
+
+
+def _equality(same: bool) -> Rule:
+    def rule(operands: Operands, attributes: Attributes) -> tensor | None:
+        x, y = operands
+        if x.bounds is None or y.bounds is None or not x.type.scalar._integer:
+            return None
+        (a, b), (c, d) = x.bounds, y.bounds
+        if a == b == c == d:
+            return _truth(same, x.type.shape)
+        return _truth(not same, x.type.shape) if b < c or d < a else None
+
+    return rule
+
+
+def _logic(neutral: bool) -> Rule:
+    """`and` (neutral True) and `or` (neutral False) of int1."""
+
+    def rule(operands: Operands, attributes: Attributes) -> tensor | None:
+        x, y = operands
+        if x.type.scalar is not int1:
+            return None
+        for one, other in (operands, operands[::-1]):
+            if type(one.form) is Uniform or not one.type.shape:
+                value = bool(one.form.value if type(one.form) is Uniform else one.handle)
+                return other if value is neutral else one
+        if neutral and type(x.form) is Box and type(y.form) is Box:
+            both = x.form.meet(y.form)
+            return _truth(False, x.type.shape) if both is None else formed(both, x.type)
+        return None
+
+    return rule
+
+
+def _select(operands: Operands, attributes: Attributes) -> tensor | None:
+    condition, x, y = operands
+    if type(condition.form) is Uniform:
+        return x if condition.form.value else y  # type: ignore[no-any-return]
+    return None
+
+
+# Shapes.
+
+
+def _splat(operands: Operands, attributes: Attributes) -> tensor:
+    (x,) = operands
+    form, shape = x.form, attributes["shape"]
+    if type(form) is Uniform and form.memo is not None:
+        found = form.memo.get(shape)
+        if found is None:
+            found = form.memo[shape] = formed(form, block_type(x.type, shape))
+        return found
+    result = tensor(None, block_type(x.type, shape))
+    if form is None and (x.type._integer or x.type.is_ptr()) and x.type is not int1:
+        form = known(x)
+    result.form = Uniform(x.handle) if form is None else form
+    result.bounds, result.origin = x.bounds, x.origin
+    return result
+
+
+def _moved(x: tensor, form: Any, kind: dtype) -> tensor:
+    """The same elements in another arrangement."""
+    result = tensor(None, kind)
+    result.form, result.bounds, result.origin = form, x.bounds, x.origin
+    return result
+
+
+def _broadcast(operands: Operands, attributes: Attributes) -> tensor | None:
+    (x,) = operands
+    if x.form is None:
+        return None
+    shape = attributes["shape"]
+    return _moved(x, x.form.stretched(x.type.shape, shape), block_type(x.type.scalar, shape))
+
+
+def _expand_dims(operands: Operands, attributes: Attributes) -> tensor | None:
+    (x,) = operands
+    if x.form is None:
+        return None
+    axis, shape = attributes["axis"], x.type.shape
+    kind = block_type(x.type.scalar, (*shape[:axis], 1, *shape[axis:]))
+    return _moved(x, x.form.expanded(axis), kind)
+
+
+def _permute(operands: Operands, attributes: Attributes) -> tensor | None:
+    (x,) = operands
+    if x.form is None:
+        return None
+    dims, shape = attributes["dims"], x.type.shape
+    kind = block_type(x.type.scalar, tuple([shape[d] for d in dims]))
+    return _moved(x, x.form.permuted(dims), kind)
+
+
+# Sources and casts.
+
+
+def _arange(operands: Operands, attributes: Attributes) -> tensor:
+    return _range(attributes["start"], attributes["end"])
+
+
+@lru_cache(maxsize=1024)
+def _range(start: int, end: int) -> tensor:
+    result = formed(Affine(start, (1 if end - start > 1 else 0,)), block_type(int32, (end - start,)))
+    result.bounds = (start, end - 1)
+    result.handle.flags.writeable = False
+    return result
+
+
+def _cast(operands: Operands, attributes: Attributes) -> tensor | None:
+    (x,) = operands
+    target = attributes["target"]
+    if type(x.form) is Uniform:
+        return _cast_constant(x, attributes)
+    if not target._integer or x.bounds is None or target is int1 or not x.type.scalar._integer:
+        return None
+    if not (target.lowest <= x.bounds[0] and x.bounds[1] <= target.highest):
+        return None
+    kind = blocked(target, x.type.shape)
+    if type(x.form) is Affine:
+        return _moved(x, x.form, kind)
+    return integers(x.bounds[0], None, kind) if x.bounds[0] == x.bounds[1] else None
+
+
+def _cast_constant(x: tensor, attributes: Attributes) -> tensor | None:
+    """The cast of a constant is a constant."""
+    form = x.form
+    if form.memo is None:
+        return None
+    key = (x.type.shape, attributes["target"], attributes["rounding"])
+    found: tensor | None = form.memo.get(key)
+    if found is None:
+        value = CAST.meaning(form.value, **attributes)  # type: ignore[misc]
+        found = _kept(value, blocked(attributes["target"], x.type.shape))
+        form.memo[key] = found
+    return found
+
+
+def _kept(value: Any, kind: dtype) -> tensor:
+    """A constant that is no integer."""
+    found = tensor(None if kind.shape else value, kind)
+    found.form = Uniform(value, {})
+    return found
+
+
+_constants: dict[tuple[Any, ...], tensor] = {}
+_MOST_CONSTANTS = 4096
+
+
+def _constant(operands: Operands, attributes: Attributes) -> tensor:
+    """Constants are made once. (0.0 and -0.0 are equal keys: zeros are told apart by their text.)"""
+    kind, value = attributes["type"], attributes["value"]
+    key = (kind, value) if value else (kind, repr(value))
+    found = _constants.get(key)
+    if found is not None:
+        return found
+    if kind.scalar._integer and kind.scalar is not int1:
+        made = integers(int(value), None, kind)
+        found = uniform(kind.numpy.type(value), kind) if made is None else made
+    else:
+        found = _kept(kind.numpy.type(value), kind)
+        found.bounds = (int(value), int(value)) if kind.scalar is int1 else None
+    if len(_constants) < _MOST_CONSTANTS and value == value:
+        _constants[key] = found
+    return found
+
+
+RULES: dict[str, Rule] = {
+    "constant": _constant,
+    "arange": _arange,
+    "splat": _splat,
+    "broadcast": _broadcast,
+    "expand_dims": _expand_dims,
+    "permute": _permute,
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "addptr": _addptr,
+    "idiv": _quotient,
+    "irem": _remainder,
+    "minimum": _extreme(False),
+    "maximum": _extreme(True),
+    "lt": _compare(_lt, less=True, equal=False),
+    "le": _compare(_le, less=True, equal=True),
+    "gt": _compare(lambda a, b, c, d: _lt(c, d, a, b), less=False, equal=False),
+    "ge": _compare(lambda a, b, c, d: _le(c, d, a, b), less=False, equal=True),
+    "eq": _equality(True),
+    "ne": _equality(False),
+    "and": _logic(True),
+    "or": _logic(False),
+    "select": _select,
+    "cast": _cast,
+}

@@ -1,0 +1,16 @@
+"""`other` is a block of its own."""
+
+import numpy as np
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def merge(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    y = tl.load(y_ptr + offs)
+    tl.store(out_ptr + offs, tl.load(x_ptr + offs, mask=offs < n, other=y))
+
+
+merge[(1,)](np.ones(50, np.float32), np.ones(64, np.float32), np.empty(64, np.float32), 50, BLOCK=64)
