@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 Program = tuple[int, int, int]
 
-MACHINES = ("step",)
+MACHINES = ("grid", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,8 @@ class Options:
     """How launches run and what is judged."""
 
     machine: str = "step"
-    """Which machine runs a launch: "step"."""
+    """Which machine runs a launch: "grid" (many program instances at once, the step machine where
+    that cannot be) or "step" (one after another)."""
 
     judged: bool = False
     """Whether checkers look at the launches."""

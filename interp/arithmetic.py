@@ -16,7 +16,7 @@ from blockstep.findings import Mark, MarkCause
 from blockstep.interp import marks
 from blockstep.interp.forms import compact
 from blockstep.language.frames import user_site
-from blockstep.language.op import Op
+from blockstep.language.op import Family, Op
 from blockstep.language.types import dtype
 from blockstep.language.value import tensor
 
@@ -160,6 +160,52 @@ def watch_cast(op: Op, operands: tuple[tensor, ...], result: tensor, program: An
         lost = ~((value > target.lowest - 1.0) & (value < target.highest + 1.0))
     if np.any(lost):
         marks.add(result, "cast", lost, _born("cast", op, operands, result, lost, program))
+
+
+def watch_sum(
+    op: Op, operands: tuple[tensor, ...], attributes: dict[str, Any], result: Any, program: Any
+) -> None:
+    """After an integer sum or running sum: marks what left the type, as `watch_wrap` does."""
+    single = attributes["region"].single
+    kind = operands[0].type.scalar
+    if single is None or single.op.name != "add" or type(result) is not tensor:
+        return
+    if not kind._integer or kind.primitive_bitwidth == 1:
+        return
+    x, axis = operands[0], attributes["axis"]
+    (low, high), n = limits(x), x.type.shape[axis]
+    low, high = min(low, low * n), max(high, high * n)
+    if kind.lowest <= low and high <= kind.highest:
+        result.bounds = (low, high)
+        return
+    exact = _exact_sum(x, axis, op.family is Family.SCAN, attributes.get("reverse", False))
+    wrapped = np.asarray((exact < kind.lowest) | (exact > kind.highest), bool)
+    if np.any(wrapped):
+        marks.add(result, "wrap", wrapped, _sum_born(exact, result, wrapped, program))
+
+
+def _exact_sum(x: tensor, axis: int, running: bool, reverse: bool) -> Any:
+    wide = np.asarray(x.handle).astype(object if x.type.scalar.int_bitwidth == 64 else np.int64)
+    if not running:
+        return wide.sum(axis=axis)
+    if reverse:
+        return np.flip(np.add.accumulate(np.flip(wide, axis), axis=axis), axis)
+    return np.add.accumulate(wide, axis=axis)
+
+
+def _sum_born(exact: Any, result: tensor, wrapped: Any, program: Any) -> Callable[[], Mark]:
+    site = user_site()
+    first = int(np.argmax(np.ravel(wrapped)))
+    right, outcome = np.ravel(np.asarray(exact))[first], _item(result.handle, first)
+    return lambda: Mark(
+        cause="wrap",
+        span=site.span,
+        program=program,
+        op="sum",
+        type_text=str(result.type.scalar),
+        exact=str(right),
+        result=str(outcome),
+    )
 
 
 def _born(

@@ -496,21 +496,24 @@ def _assert(machine: StepMachine, op: Op, operands: Operands, attributes: Attrib
 
 
 def _print(machine: StepMachine, op: Op, operands: Operands, attributes: Attributes) -> None:
-    """One line an element, as the device prints them; the prefix ends as the device's does."""
+    """One line an element, as the device prints them: indices as wide as the widest."""
     program = ", ".join(map(str, machine.scheduler.program))
     prefix, as_hex = attributes["prefix"], attributes["hex"]
     if not operands:
-        sys.stdout.write(f"pid ({program}) idx () {prefix.rstrip(': ')}\n")
+        sys.stdout.write(f"pid ({program}){prefix}\n")
     for number, x in enumerate(operands):
-        label = f"{prefix}" if len(operands) == 1 else f"{prefix}(operand {number}) "
+        label = prefix if len(operands) == 1 else f"{prefix}(operand {number}) "
         for index in np.ndindex(*x.type.shape):
             text = _printed(np.asarray(x.handle)[index], x.type.scalar, as_hex)
-            where = ", ".join(map(str, index))
-            sys.stdout.write(f"pid ({program}) idx ({where}) {label}{text}\n")
+            places = zip(index, x.type.shape, strict=True)
+            where = ", ".join(str(i).rjust(len(str(n - 1))) for i, n in places)
+            sys.stdout.write(f"pid ({program}) idx ({where}){label}{text}\n")
 
 
 def _printed(value: Any, kind: ty.dtype, as_hex: bool) -> str:
-    if as_hex or kind.is_ptr():
+    if kind.is_ptr():
+        return f"0x{int(value):x}"
+    if as_hex:
         raw = np.asarray(value)
         bits = int(raw.view(f"u{raw.dtype.itemsize}")) if raw.dtype != bool else int(raw)
         return f"0x{bits:0{2 * raw.dtype.itemsize}x}"

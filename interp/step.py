@@ -19,7 +19,7 @@ import numpy as np
 
 from blockstep.findings import Event, Lanes, Site, Span, UndefinedReached
 from blockstep.interp import marks
-from blockstep.interp.arithmetic import WATCHES
+from blockstep.interp.arithmetic import WATCHES, watch_sum
 from blockstep.interp.effects import HANDLERS
 from blockstep.interp.events import Checker, Unread
 from blockstep.interp.forms import compact, uniform
@@ -104,6 +104,8 @@ class StepMachine:
         if watch is not None:
             if result.type.scalar._integer:
                 watch(op, operands, result, self.scheduler.program)
+        elif op.family is Family.REDUCE or op.family is Family.SCAN:
+            watch_sum(op, operands, attributes, result, self.scheduler.program)
         elif op.family is Family.SHAPE and len(operands) == 1 and type(result) is tensor:
             result.bounds = operands[0].bounds
 

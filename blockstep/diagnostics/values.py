@@ -129,6 +129,8 @@ def _formula(mark: Mark) -> str:
 def _wrap_fact(mark: Mark) -> str:
     formula = _formula(mark)
     exact = f"{formula} = {mark.exact}" if formula and mark.exact else formula
+    if not formula and mark.exact:
+        exact = f"the {mark.op or 'result'} {mark.exact}"
     became = f" and became {mark.result}" if mark.result else ""
     return f"{exact or 'the exact result'} does not fit {mark.type_text or 'its type'}{became}"
 

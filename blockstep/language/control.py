@@ -45,14 +45,14 @@ def static_print(
 def device_print(prefix: Any, *args: Any, hex: Any = False) -> Any:
     """Prints `pid (x, y, z) idx (i, j) prefix: value`, a line for each element of each block.
 
-    Raises AssertionError unless `prefix` is a non-empty ASCII string."""
+    Raises AssertionError unless `prefix` is an ASCII string."""
     text = unwrap(prefix)
-    if not isinstance(text, str) or not text or not text.isascii():
+    if not isinstance(text, str) or not text.isascii():
         raise AssertionError(f"the prefix of device_print is ASCII text, not {text!r}")
-    label = text if text.endswith(" ") else text + " "
-    label = label if label.rstrip().endswith(":") else label.rstrip() + ": "
-    label = label if label.startswith(" ") else " " + label
     values = [to_tensor(a) for a in args]
+    label = text.rstrip(" ").removesuffix(":") + ": " if values else text
+    if len(label) > 2 and not label.startswith(" "):
+        label = " " + label
     return emit(ops.PRINT, *values, prefix=label, hex=bool(unwrap(hex)))
 
 

@@ -123,7 +123,6 @@ class JITFunction(KernelInterface[Any]):
         ]
         self.arg_names = [p.name for p in self.params]
         self.constexprs = [p.num for p in self.params if p.is_constexpr]
-        self._constexpr_names = frozenset(p.name for p in self.params if p.is_constexpr)
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self.kernel = None
         self.device_caches: dict[Any, Any] = {}

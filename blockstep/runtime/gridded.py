@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 
 from blockstep.compiler.frontend import build_bound
 from blockstep.errors import TritonError
+from blockstep.interp.checkers.grid import Grid
+from blockstep.interp.events import Launched
 from blockstep.interp.grid.machine import GridMachine
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Plan, Refused, plan
@@ -14,6 +17,7 @@ from blockstep.interp.memory import Storage, View
 from blockstep.ir import Function
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Argument, Bound
+from blockstep.runtime.session import Session
 
 
 class Snapshot:
@@ -74,14 +78,45 @@ def arguments_of(bound: Bound) -> dict[str, Any]:
     return found
 
 
+def suits(current: Session, seed: int) -> bool:
+    """Whether nobody needs the program instances one after another: a debugger, a tracing tool,
+    chosen instances."""
+    chosen = current.options
+    return (
+        chosen.machine == "grid"
+        and chosen.programs is None
+        and current.on_instance is None
+        and sys.gettrace() is None
+    )
+
+
+def run(
+    function: JITFunction, bound: Bound, launched: Launched, current: Session, judged: bool
+) -> bool:
+    """Runs a launch on the grid machine, if it takes it; False: nothing has happened."""
+    machine = try_grid(function, bound, launched.grid, judged, launched.seed or 0)
+    if machine is None:
+        return False
+    if judged and current.report.wants("grid"):
+        checker = Grid(current.outputs)
+        checker.launch(launched)
+        total = launched.grid[0] * launched.grid[1] * launched.grid[2]
+        checker.summary(
+            machine.idle, machine.examples, total, machine.stores.values(), machine.reads.values()
+        )
+    return True
+
+
 def try_grid(
-    function: JITFunction, bound: Bound, grid: tuple[int, int, int], judged: bool
+    function: JITFunction, bound: Bound, grid: tuple[int, int, int], judged: bool, seed: int = 0
 ) -> GridMachine | None:
     """Runs the launch; None, with memory as it was, where the step machine is needed."""
     ready = compiled(function, bound)
     if ready is None:
         return None
     ir, chosen = ready
+    if seed and chosen.has_atomics:
+        return None
     machine = GridMachine(ir, chosen, grid, arguments_of(bound), judged)
     names = chosen.written
     views = [

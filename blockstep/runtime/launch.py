@@ -38,7 +38,7 @@ from blockstep.language.descriptor import host_descriptor
 from blockstep.language.function import JITFunction, register_launcher
 from blockstep.language.value import tensor
 from blockstep.language.value import tuple as tl_tuple
-from blockstep.runtime import children, orders, progress, session
+from blockstep.runtime import children, gridded, orders, progress, session
 from blockstep.runtime.arguments import Argument, Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
@@ -171,7 +171,7 @@ def _run(
     breakpoints.register(body.__code__)
     if judge is not None and not _fits(grid, device, judge, name, host, record.number):
         return
-    plan = _Plan(function.__name__, body, bound, grid, options, host, current, judge, record.number)
+    plan = _Plan(function, body, bound, grid, options, host, current, judge, record.number)
     started = time.perf_counter()
     try:
         if judged and chosen.seeds > 1 and current.report.wants("order"):
@@ -181,6 +181,7 @@ def _run(
     finally:
         bound.finish()
         record.seconds = time.perf_counter() - started
+        record.machine = plan.machine
         if current.file is not None:
             children.save(current)
 
@@ -189,7 +190,7 @@ def _run(
 class _Plan:
     """A launch that was accepted and can be run, under any seed."""
 
-    kernel: str
+    function: JITFunction
     body: Callable[..., Any]
     bound: Bound
     grid: Program
@@ -199,10 +200,19 @@ class _Plan:
     judge: _Judge | None
     number: int
 
+    machine: str = "step"  # the one that ran it
+
+    @property
+    def kernel(self) -> str:
+        return self.function.__name__
+
     def run(self, seed: int) -> int:
         """Runs every program instance; how many finished."""
         __tracebackhide__ = True
         chosen = self.current.options
+        if gridded.suits(self.current, seed) and self._on_grid(seed):
+            self.machine = "grid"
+            return self.grid[0] * self.grid[1] * self.grid[2]
         scheduler = Scheduler(self.grid, seed=seed, only=chosen.programs)
         report = self.current.report
         judged = self.judge is not None and report.filters.judges(self.kernel, self.number)
@@ -216,6 +226,16 @@ class _Plan:
             machine.checkers = checkers_for(wants, self.current.outputs)
         _execute(machine, self.body, self.bound, self.current)
         return scheduler.finished
+
+
+    def _on_grid(self, seed: int) -> bool:
+        report = self.current.report
+        judged = self.judge is not None and report.filters.judges(self.kernel, self.number)
+        judge = self.judge or (lambda event: None)
+        launched = Launched(
+            judge, self.kernel, self.grid, self.bound.space, self.host, self.number, seed, True
+        )
+        return gridded.run(self.function, self.bound, launched, self.current, judged)
 
 
 def _nothing(kind: str) -> bool:

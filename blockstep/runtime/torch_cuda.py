@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 from blockstep import target as devices
+from blockstep.runtime import torch_generator
 from blockstep.runtime.compat.driver import WallClockEvent
 
 UUID = "00000000-0000-0000-0000-000000000000"
@@ -134,6 +135,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "get_device_name": _name,
     "get_arch_list": _architectures,
     "mem_get_info": _memory,
+    "manual_seed": torch_generator.seed_all,
+    "manual_seed_all": torch_generator.seed_all,
+    "initial_seed": torch_generator.default.initial_seed,
+    "get_rng_state": torch_generator.state,
+    "set_rng_state": torch_generator.set_state,
 }
 CONSTANTS: dict[Any, tuple[str, ...]] = {
     True: ("is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported"),
@@ -141,13 +147,13 @@ CONSTANTS: dict[Any, tuple[str, ...]] = {
     None: (
         "synchronize", "set_device", "set_stream", "empty_cache", "ipc_collect", "init",
         "_lazy_init", "reset_peak_memory_stats", "reset_max_memory_allocated",
-        "reset_accumulated_memory_stats", "manual_seed", "manual_seed_all", "seed", "seed_all",
+        "reset_accumulated_memory_stats", "seed", "seed_all",
         "set_per_process_memory_fraction",
     ),
 }  # fmt: skip
 NUMBERS = {
     "device_count": 1,
-    **dict.fromkeys(("current_device", "initial_seed", "utilization"), 0),
+    **dict.fromkeys(("current_device", "utilization"), 0),
     **dict.fromkeys(("memory_allocated", "max_memory_allocated"), 0),
     **dict.fromkeys(("memory_reserved", "max_memory_reserved"), 0),
 }
@@ -180,6 +186,7 @@ def _cuda() -> Iterator[tuple[str, Any]]:
     for name, number in NUMBERS.items():
         yield name, _as(name, _constant(number))
     yield "memory_stats", _as("memory_stats", lambda device=None: {})
+    yield "default_generators", (torch_generator.default,)
 
 
 def _generator() -> Any:
@@ -205,6 +212,8 @@ def answers() -> Iterator[tuple[Any, str, Any]]:
 
     for name, value in _cuda():
         yield torch.cuda, name, value
+        if not hasattr(torch.cpu, name):  # a script's getattr(torch, device.type) finds torch.cpu
+            yield torch.cpu, name, value
     yield torch, "Generator", _generator()
     yield torch.version, "cuda", CUDA_VERSION
     yield torch._C, "_cuda_getCurrentRawStream", _as("_cuda_getCurrentRawStream", _constant(0))

@@ -13,6 +13,7 @@ from blockstep.errors import CompilationError, UnsupportedLanguageConstruct
 from blockstep.ir import RETURN, Function, verify
 from blockstep.language import op as language_op
 from blockstep.language import types as ty
+from blockstep.language.allowed import DEBUGGERS
 from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.descriptor import tensor_descriptor
 from blockstep.language.function import JITFunction
@@ -33,8 +34,8 @@ class Compilation(Statements):
             function = function.value
         if isinstance(function, JITFunction):
             return self._inline(node, function, args, named)
-        if function is breakpoint:
-            raise self.error(node, "breakpoint() is for the step machine",
+        if function in (breakpoint, print) or _debugs(function):
+            raise self.error(node, f"{node_text(node)} needs the step machine",
                              UnsupportedLanguageConstruct)  # fmt: skip
         bound = getattr(function, "func", None), getattr(function, "args", ())
         if isinstance(getattr(bound[0], "__self__", None), JITFunction):  # a method
@@ -67,6 +68,16 @@ class Compilation(Statements):
             outer = self.source
             raise CompilationError(outer.text, outer.relative(node), None, outer.span(node)) from error
         return None if outcome is None else outcome.value
+
+
+def _debugs(function: Any) -> bool:
+    module = getattr(function, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] in DEBUGGERS
+
+
+def node_text(node: ast.expr) -> str:
+    """The source of an expression, for a message."""
+    return ast.unparse(node)
 
 
 def build(

@@ -10,7 +10,8 @@ it is for the uninit checker to judge. A grid that is too large for the device i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from blockstep.findings import (
     IdleInstances,
     NeverWritten,
     Program,
-    Site,
+    Span,
 )
 from blockstep.interp.checkers.uninit import set_written
 from blockstep.interp.events import Checker, Flags, Launched
@@ -35,13 +36,20 @@ _KEPT = (
 _EXAMPLES = 4
 
 
+class Placed(Protocol):
+    """Something that knows where in the source it is: a site, an operation's location."""
+
+    @property
+    def span(self) -> Span: ...
+
+
 @dataclass(slots=True, eq=False)
 class Output:
     """An argument with holes, as a launch left it."""
 
     view: View
     storage: Storage
-    stored_at: Site
+    stored_at: Placed
     checker: Grid
 
     def judge(self) -> None:
@@ -119,7 +127,7 @@ class Grid(Checker):
         self._touched: set[Program] = set()
         self._idle: list[Program] = []
         self._instances = self._accesses = 0
-        self._stores: dict[int, tuple[Storage, View, Site]] = {}
+        self._stores: dict[int, tuple[Storage, View, Placed]] = {}
         self._scratch = self.outputs.bases() if self.outputs is not None else set()
 
     def access(self, access: Access) -> None:
@@ -152,18 +160,33 @@ class Grid(Checker):
         else:
             self._idle.append(program)
 
+    def summary(
+        self,
+        idle: int,
+        examples: list[Program],
+        total: int,
+        stores: Iterable[tuple[Storage, View, Placed]],
+        reads: Iterable[Storage],
+    ) -> None:
+        """What a machine that runs many instances at once counted itself, in place of the hooks."""
+        for storage in reads:
+            if self._scratch:
+                self._read_scratch(storage)
+        self._tell_idle(idle, examples, total)
+        for storage, view, place in stores:
+            self._stores[id(view)] = (storage, view, place)
+        self._idle, self._accesses = [], 0
+        self.launch_end()
+
+    def _tell_idle(self, count: int, examples: list[Program], total: int) -> None:
+        if count:
+            some = tuple(examples[:_EXAMPLES])
+            self.found(IdleInstances, None, None, count=count, total=total, examples=some)
+
     def launch_end(self) -> None:
         """One note on idle instances; the holes now or later."""
-        if self._idle and self._accesses:
-            some = tuple(self._idle[:_EXAMPLES])
-            self.found(
-                IdleInstances,
-                None,
-                None,
-                count=len(self._idle),
-                total=self._instances,
-                examples=some,
-            )
+        if self._accesses:
+            self._tell_idle(len(self._idle), self._idle, self._instances)
         if not self.launched.complete:
             return
         outputs = Outputs() if self.outputs is None else self.outputs

@@ -47,6 +47,8 @@ class GridMachine:
     touched: Any = None
     idle: int = 0
     examples: list[tuple[int, int, int]] = field(default_factory=list)
+    stores: dict[int, Any] = field(default_factory=dict)  # first store to memory nobody filled
+    reads: dict[int, Any] = field(default_factory=dict)  # such memory that was read
 
     def run(self) -> None:
         """Every program instance. Raises Suspicion where the step machine is needed."""
@@ -247,6 +249,7 @@ class GridMachine:
         written = self._is_written(access.view)
         if self.judged:
             if access.storage.written is not None:
+                self.reads[id(access.storage)] = access.storage
                 self._prove_initialised(access)
             if written:
                 self.log.read(operation, access, self.coordinates, self.grid)
@@ -298,6 +301,8 @@ class GridMachine:
         memory.write(access, data, dtype)
         if self.judged:
             if access.storage.written is not None:
+                place = (access.storage, access.view, operation.location)
+                self.stores.setdefault(id(access.view), place)
                 self._mark_written(access)
             if not self.log.injective(access):
                 self._prove_no_overlap(access, data, dtype)
@@ -339,6 +344,7 @@ class GridMachine:
             taints.stored(value, mask)
             self.log.atomic(operation, access, self.coordinates, self.grid)
             if access.storage.written is not None:
+                self.reads[id(access.storage)] = access.storage
                 self._prove_initialised(access)
         dtype = pointer.type.scalar.element_ty.numpy
         shape = self.lead + access.block

@@ -286,6 +286,15 @@ def test_a_stride_explains_also_where_the_array_behind_was_flat() -> None:
     assert not outside(q, qkv[0, 0, 1].data_ptr(), space, n=32)
 
 
+def test_a_step_of_one_explains_where_an_axis_was_made_to_stand_still() -> None:
+    x = torch.zeros(4, 8)
+    still = torch.as_strided(x, (4, 8), (8, 0))
+    space = AddressSpace()
+    view = view_of(still, space, "x")
+    assert outside(view, x[0, 3:].data_ptr(), space, stride=8, dim_stride=1)
+    assert not outside(view, x[0, 3:].data_ptr(), space, n=8, one=1)
+
+
 def test_another_argument_explains() -> None:
     x = np.zeros((2, 8), np.float32)
     space = AddressSpace()

@@ -52,6 +52,12 @@ def test_the_prefix_ends_with_a_colon_and_a_space(capsys: Any, prefix: str) -> N
     assert printed(capsys, np.array([3], np.int32), prefix) == ["pid (0, 0, 0) idx (0) x: 3"]
 
 
+def test_an_empty_prefix_and_wide_indices(capsys: Any) -> None:
+    lines = printed(capsys, np.arange(16, dtype=np.int32), "")
+    assert lines[0] == "pid (0, 0, 0) idx ( 0): 0"
+    assert lines[15] == "pid (0, 0, 0) idx (15): 15"
+
+
 @triton.jit
 def print_several(x_ptr):
     x = tl.load(x_ptr + tl.arange(0, 4)).reshape(2, 2)
@@ -69,11 +75,11 @@ def test_several_operands_are_numbered_and_program_instances_named(capsys: Any) 
         both = [f"pid ({p}, 0, 0) idx {w} both: (operand 0) {i}" for i, w in enumerate(where)]
         assert mine[:4] == both
         assert mine[4] == f"pid ({p}, 0, 0) idx () both: (operand 1) {p}"
-        assert mine[5] == f"pid ({p}, 0, 0) idx () nothing else"
+        assert mine[5] == f"pid ({p}, 0, 0) nothing else"
         assert mine[6] == f"pid ({p}, 0, 0) idx () also: {p}"
 
 
-@pytest.mark.parametrize("prefix", ["", "ä", 3])
+@pytest.mark.parametrize("prefix", ["ä", 3])
 def test_a_prefix_is_ascii_text(prefix: Any) -> None:
     with pytest.raises(triton.CompilationError, match="ASCII"):
         print_value[(1,)](np.zeros(1, np.int32), N=1, PREFIX=prefix, HEX=False)

@@ -8,7 +8,7 @@ import blockstep.language as tl
 
 
 @blockstep.jit
-def fill(p, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def fill(p, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(p + at, 1, mask=at < n)
 

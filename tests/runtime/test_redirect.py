@@ -207,6 +207,22 @@ def test_is_interpreter_is_a_setting(triton: Any, monkeypatch: pytest.MonkeyPatc
         assert testing.is_hip_cdna3() and not testing.is_cuda()
 
 
+def test_torch_dot_device_type_has_what_scripts_ask_of_torch_cuda() -> None:
+    pytest.importorskip("torch")
+    out = script(
+        """
+import torch, triton
+device = triton.runtime.driver.active.get_active_torch_device()
+module = getattr(torch, device.type)
+module.set_stream(module.Stream())
+print(module.get_device_properties(0).multi_processor_count)
+blockstep.uninstall()
+print(hasattr(torch.cpu, "set_stream"))
+"""
+    )
+    assert out.splitlines() == ["132", "False"]
+
+
 def test_torch_scripts_that_say_cuda_run() -> None:
     pytest.importorskip("torch")
     out = script(

@@ -12,7 +12,6 @@ def transpose(x_ptr, N: tl.constexpr, B: tl.constexpr):
     cols = tl.program_id(1) * B + tl.arange(0, B)[None, :]
     x = tl.load(x_ptr + rows * N + cols)
     tl.store(x_ptr + cols * N + rows, x)  #~ ERROR: `x_ptr` is read and written by two program instances
-    #~^ WARN: this store writes over what the same program instance read from `x_ptr`
 
 
 transpose[(2, 2)](np.arange(1024, dtype=np.float32).reshape(32, 32), N=32, B=16)

@@ -18,6 +18,6 @@ def fill(scratch_ptr):
     tl.store(scratch_ptr + tl.program_id(0), 1.0)
 
 
-scratch, out = np.empty(9, np.float32), np.zeros(8, np.float32)
-fill[(8,)](scratch)  #~ WARN: nothing wrote 1 of 9 elements of `scratch_ptr`
+scratch, out = np.empty(12, np.float32), np.zeros(8, np.float32)
+fill[(8,)](scratch)  #~ WARN: nothing wrote 4 of 12 elements of `scratch_ptr`
 step[(8,)](scratch, out, 8)
