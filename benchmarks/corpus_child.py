@@ -93,7 +93,7 @@ def _one(statement: ast.stmt, scope: dict[str, Any], path: str) -> bool:
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(ast.Module([statement], []), path, "exec"), scope)
         return True
-    except BaseException as error:  # noqa: BLE001 (whatever a library's import does)
+    except BaseException as error:
         if isinstance(error, (KeyboardInterrupt, TimeoutError)):
             raise
         return False
@@ -170,7 +170,11 @@ def guessed(function: Any, truth: bool) -> dict[str, Any] | None:
             return tree_of(function.fn.__globals__.get(node.id))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             holder = function.fn.__globals__.get(node.value.id)
-            return tree_of(vars(holder).get(node.attr)) if isinstance(holder, types.ModuleType) else None
+            return (
+                tree_of(vars(holder).get(node.attr))
+                if isinstance(holder, types.ModuleType)
+                else None
+            )
         return None
 
     return corpus_guess.guess(tree, callees, truth)
@@ -267,7 +271,10 @@ def _why(error: BaseException) -> str:
     chain: list[BaseException] = [error]
     while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < 30:
         chain.append(inner)
-    told = [getattr(e, "error_message", None) or (str(e) if i == len(chain) - 1 else "") for i, e in enumerate(chain)]
+    told = [
+        getattr(e, "error_message", None) or (str(e) if i == len(chain) - 1 else "")
+        for i, e in enumerate(chain)
+    ]
     text = next((t for t in reversed(told) if t), type(error).__name__)
     span = next((e.span for e in reversed(chain) if getattr(e, "span", None)), None)
     where = "" if span is None else f" [{span.file}:{span.line}]"

@@ -48,7 +48,7 @@ def guess(tree: ast.FunctionDef, callees: Any, truth: bool = True) -> dict[str, 
 
 def _defaults(tree: ast.FunctionDef) -> dict[str, Any]:
     names = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
-    found = dict(zip(names[len(names) - len(tree.args.defaults) :], tree.args.defaults))
+    found = dict(zip(names[len(names) - len(tree.args.defaults) :], tree.args.defaults, strict=True))
     return {k: v.value for k, v in found.items() if isinstance(v, ast.Constant)}
 
 
@@ -133,7 +133,7 @@ class _Uses(ast.NodeVisitor):
             return
         inner = _Uses(callee, self.callees, self.depth + 1)
         names = [a.arg for a in (*callee.args.posonlyargs, *callee.args.args)]
-        given = [*zip(names, node.args), *((k.arg, k.value) for k in node.keywords)]
+        given = [*zip(names, node.args, strict=False), *((k.arg, k.value) for k in node.keywords)]
         for name, value in given:
             if name in inner.pointers:
                 self._pointer(value)

@@ -134,6 +134,10 @@ class LanguageError(CompilationError, InterpreterError):
     expect it."""
 
 
+class DeviceAssertionError(AssertionError):
+    """A `device_assert` (or an `assert` in a kernel) did not hold in an unjudged run."""
+
+
 class OutOfBoundsError(TritonError, IndexError):
     """An unjudged run touched memory that belongs to no argument: on a device, an illegal address."""
 

@@ -131,9 +131,7 @@ def watch_shift(op: Op, operands: tuple[tensor, ...], result: tensor, program: A
         marks.add(result, "shift", past, _born("shift", op, operands, result, past, program))
 
 
-def watch_left_shift(
-    op: Op, operands: tuple[tensor, ...], result: tensor, program: Any
-) -> None:
+def watch_left_shift(op: Op, operands: tuple[tensor, ...], result: tensor, program: Any) -> None:
     """A left shift may go too far, and bits may leave the type."""
     watch_wrap(op, operands, result, program)
     watch_shift(op, operands, result, program)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blockstep.errors import OutOfBoundsError, ReadOnlyError
+from blockstep.errors import DeviceAssertionError, OutOfBoundsError, ReadOnlyError
 from blockstep.findings import Access, AssertFailed, FalseHint, Lanes, Mark, Site
 from blockstep.interp import atomics, marks
 from blockstep.interp.forms import Affine, Box, Uniform, compact
@@ -491,7 +491,7 @@ def _assert(machine: StepMachine, op: Op, operands: Operands, attributes: Attrib
         return
     message = str(attributes["message"])
     if machine.judge is None:
-        raise AssertionError(message or "device_assert failed")
+        raise DeviceAssertionError(message or "device_assert failed")
     machine.report(AssertFailed, site, message=message, lanes=Lanes.of(failed))
 
 
@@ -559,6 +559,21 @@ def _check_hint(machine: StepMachine, x: tensor, hint: str, claimed: tuple[int, 
                 axis=axis if data.ndim else None,
             )
             return
+
+
+def breaks_hint(
+    data: Any, hint: str, claimed: tuple[int, ...], itemsize: int, lead: int
+) -> bool:
+    """Whether a promise is false for any of the blocks behind `lead` leading axes."""
+    for axis, n in enumerate(claimed):
+        scalar = data.ndim == lead
+        if scalar and hint == "multiple_of":
+            broken = data % (n * itemsize) != 0
+        else:
+            broken = None if scalar else _broken(data, hint, n, lead + axis, itemsize)
+        if broken is not None and broken.any():
+            return True
+    return False
 
 
 def _broken(data: Any, hint: str, n: int, axis: int, itemsize: int) -> Any:

@@ -60,10 +60,17 @@ def _chunks(size: int) -> Iterator[tuple[int, int]]:
 
 
 def _has_changed(data: Bytes, written: Flags, start: int, stop: int) -> bool:
-    if written[start:stop].all():
+    if _is_filled(data[start:stop]) or written[start:stop].all():
         return False
     differs = data[start:stop] != _TILE[: stop - start]
     return bool((differs > written[start:stop]).any())
+
+
+def _is_filled(part: Bytes) -> bool:
+    """Whether all of a chunk still has the pattern, eight bytes at a time."""
+    words = part.size // 8 * 8
+    same = part[:words].view(np.uint64) == _TILE[:words].view(np.uint64)
+    return bool(same.all() and (part[words:] == _TILE[words : part.size]).all())
 
 
 def _context(written: Flags, start: int, stop: int) -> Flags:

@@ -75,6 +75,8 @@ def assume(cond: Any) -> Any:
 
 def _hint(x: Any, values: Any, hint: str) -> Any:
     claimed = unwrap(values)
+    if isinstance(claimed, tensor):
+        raise TypeError(f"values must have type `constexpr`, got {claimed.type}")
     claimed = (claimed,) if isinstance(claimed, (int, constexpr)) else tuple(claimed)
     for n in claimed:
         if not isinstance(n, int):

@@ -94,7 +94,12 @@ def aggregate(cls: type) -> type:
     def __setattr__(self: Any, name: str, value: Any) -> None:
         object.__setattr__(self, name, _field(cls, name, value))
 
-    members = {"__init__": __init__, "__setattr__": __setattr__, "__triton_aggregate__": True}
+    members = {
+        "__init__": __init__,
+        "__setattr__": __setattr__,
+        "__triton_aggregate__": True,
+        "__blockstep_value__": True,
+    }
     names = ("__module__", "__qualname__", "__doc__")
     return type(cls.__name__, (cls,), {**members, **{n: getattr(cls, n) for n in names}})
 

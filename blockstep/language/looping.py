@@ -102,6 +102,8 @@ def _kind(value: Any) -> Any:
         return [_kind(item) for item in value]
     if value is None or isinstance(value, ty.dtype):
         return value
+    if hasattr(value, "__triton_aggregate__"):
+        return [type(value), {name: _kind(held) for name, held in vars(value).items()}]
     return value.type if hasattr(value, "__blockstep_value__") else _CONSTEXPR
 
 

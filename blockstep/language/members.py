@@ -85,7 +85,13 @@ def _no_power(self: tensor, other: Any) -> Any:
     )
 
 
+def _no_index(self: tensor) -> int:
+    """Raises TypeError: indices, axes and lengths are known when the kernel is compiled."""
+    raise TypeError(f"a constexpr is needed here, not a run-time {self.type}")
+
+
 _OTHERS = {
+    "__index__": _no_index,
     "__pow__": _no_power,
     "__rpow__": _no_power,
     "__getitem__": _getitem,

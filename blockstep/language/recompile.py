@@ -41,7 +41,7 @@ def compiled(
     """The code of `tree`, with `constants` in place of the strings that name them."""
     original = fn.__code__
     scopes = fn.__qualname__.split(".")[:-1]
-    held: ast.stmt = tree
+    held: ast.FunctionDef | ast.ClassDef = tree
     inside = "captured.<locals>."
     if scopes and scopes[-1] != "<locals>":  # a method: private names are mangled with its class
         held = ast.copy_location(ast.ClassDef(scopes[-1], [], [], [held], []), tree)
@@ -50,13 +50,18 @@ def compiled(
     given = ast.arguments(
         [], [ast.copy_location(a, tree) for a in captured], None, [], [], None, []
     )
-    outer = ast.copy_location(ast.FunctionDef("captured", given, [held], [], None), tree)
+    body: list[ast.stmt] = [held]
+    if held.name not in original.co_freevars:  # not a local of `captured`: calls itself by global
+        body.insert(0, ast.copy_location(ast.Global([held.name]), tree))
+        inside = inside.removeprefix("captured.<locals>.")
+    outer = ast.copy_location(ast.FunctionDef("captured", given, body, [], None), tree)
     module = ast.Module([outer], [])
     with _warnings_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python has warned about the text; constants are called
         flags = original.co_flags & _FLAGS
         whole = compile(module, original.co_filename, "exec", flags, dont_inherit=True)
-    found = _named(whole, inside + original.co_name)
+    (scope,) = [c for c in whole.co_consts if isinstance(c, CodeType)]
+    found = _named(scope, inside + original.co_name)
     return _with_constants(found, constants, found.co_qualname, original)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -56,7 +57,7 @@ class Region:
         known = [*self.inputs, *(t for operation in self.operations for t in operation.types)]
         return tuple(known[i] for i in self.outputs)
 
-    @property
+    @cached_property
     def single(self) -> Operation | None:
         """The operation, if the region is exactly `op(a, b)` of its two inputs."""
         if len(self.inputs) == 2 and self.outputs == (2,) and len(self.operations) == 1:
@@ -219,18 +220,22 @@ def region_of(
     function: Callable[..., Any], inputs: tuple[dtype, ...], wanted: tuple[dtype, ...] | None
 ) -> Region | None:
     """The region of `function` for these types, recorded at its first use; None if it cannot be."""
+    found: Region | None
     known = _traced.get(function)
     if known is None:
         known = _traced[function] = {}
     key = (inputs, wanted)
     try:
-        return known[key]
+        found = known[key]
     except KeyError:
-        pass
-    try:
-        found: Region | None = trace(function, inputs, wanted)
-    except Untraceable:
-        found = None
+        try:
+            found = trace(function, inputs, wanted)
+        except Untraceable:
+            found = None
+    if found is None:
+        compiles = getattr(machine.get(None), "straight_line", None)
+        if compiles is not None:  # a compiler turns branches into selections
+            return compiles(function, inputs, wanted)  # type: ignore[no-any-return]
     known[key] = found
     return found
 

@@ -240,6 +240,7 @@ class _Rules(ast.NodeVisitor):
         holder = self.names.resolve(node.value)
         module = holder.__name__ if isinstance(holder, ModuleType) else ""
         host = module in _HOST_MODULES or module.partition(".")[0] in DEBUGGERS
+        host = host or hasattr(holder, "__triton_aggregate__")  # its plain static methods
         if found is not ABSENT and not host:
             self.reference(node, found)
         self.visit(node.value)

@@ -13,15 +13,19 @@ from blockstep.interp.events import Launched
 from blockstep.interp.grid.machine import GridMachine
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Plan, Refused, plan
-from blockstep.interp.memory import Storage, View
+from blockstep.interp.memory import Storage
 from blockstep.ir import Function
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Argument, Bound
 from blockstep.runtime.session import Session
 
 
+LARGEST = 1 << 30  # bytes of memory that is read and written: past it nothing is copied
+
+
 class Snapshot:
-    """The memory that a launch may write, to put back if the step machine has to run it again."""
+    """The memory that a launch both reads and writes, as it was: what the step machine needs to run
+    the launch again. Memory that is only written is written again in the same places."""
 
     def __init__(self, storages: list[Storage]) -> None:
         self._saved = [
@@ -29,6 +33,7 @@ class Snapshot:
         ]
 
     def restore(self) -> None:
+        """Puts everything back."""
         for storage, data, flags in self._saved:
             storage.data[...] = data
             if flags is not None and storage.written is not None:
@@ -118,19 +123,16 @@ def try_grid(
     if seed and chosen.has_atomics:
         return None
     machine = GridMachine(ir, chosen, grid, arguments_of(bound), judged)
-    names = chosen.written
-    views = [
-        v
-        for n, v in machine.arguments.items()
-        if isinstance(v, View) and (names is None or n in names)
-    ]
-    storages = list({id(v.storage): v.storage for v in views if v.storage is not None}.values())
-    if any(s.readonly for s in storages):
+    written = machine.storages(chosen.written)
+    both = {k: s for k, s in machine.storages(chosen.read).items() if k in written}
+    if any(s.readonly for s in written.values()):
         return None
-    before = Snapshot(storages)
+    if sum(s.nbytes for s in both.values()) > LARGEST:
+        return None
+    before = Snapshot(list(both.values()))
     try:
         machine.run()
-    except Suspicion:
+    except (Suspicion, TritonError):
         before.restore()
         return None
     return machine

@@ -6,27 +6,31 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from blockstep.compiler.frontend.flatten import is_runtime
+from blockstep.compiler.frontend.combine import NotStraight, straight
+from blockstep.compiler.frontend.flatten import flatten, is_runtime, kinds
+from blockstep.compiler.frontend.looping import Loops
 from blockstep.compiler.frontend.recorder import Recorder
-from blockstep.compiler.frontend.statements import Statements
 from blockstep.errors import CompilationError, UnsupportedLanguageConstruct
-from blockstep.ir import RETURN, Function, verify
+from blockstep.ir import CALL, RETURN, YIELD, Function, verify
 from blockstep.language import op as language_op
 from blockstep.language import types as ty
 from blockstep.language.allowed import DEBUGGERS
 from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.descriptor import tensor_descriptor
 from blockstep.language.function import JITFunction
+from blockstep.language.promotion import to_tensor
+from blockstep.language.region import as_type, check_count, is_tuple, results_of
 from blockstep.language.value import tensor
 from blockstep.language.value import tuple as tl_tuple
 
 MOST_CALLS = 64  # nested calls; a recursion that no constexpr ends is an error
 
 
-class Compilation(Statements):
+class Compilation(Loops):
     """One function body: its own variables, the recorder of the kernel."""
 
     depth = 0
+    node: ast.expr  # the call of a language function that is being made
 
     def call(self, node: ast.expr, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
         """Inlines a jit function; calls anything else with what it is given."""
@@ -35,13 +39,14 @@ class Compilation(Statements):
         if isinstance(function, JITFunction):
             return self._inline(node, function, args, named)
         if function in (breakpoint, print) or _debugs(function):
-            raise self.error(node, f"{node_text(node)} needs the step machine",
+            raise self.error(node, f"{ast.unparse(node)} needs the step machine",
                              UnsupportedLanguageConstruct)  # fmt: skip
         bound = getattr(function, "func", None), getattr(function, "args", ())
         if isinstance(getattr(bound[0], "__self__", None), JITFunction):  # a method
             return self._inline(node, bound[0].__self__, [*bound[1], *args], named)
         if getattr(function, "__module__", None) in (None, "builtins"):
             args = [unwrap(a) for a in args]
+        self.recorder.straight_line, self.node = self.straight_line, node
         return function(*args, **named)
 
     def _inline(
@@ -53,31 +58,92 @@ class Compilation(Statements):
         rest = {k: unwrap(v) if isinstance(v, constexpr) else v for k, v in named.items()}
         bound = function.signature.bind(*plain, **rest)
         bound.apply_defaults()
-        values = {k: unwrap(v) if isinstance(v, constexpr) else v for k, v in bound.arguments.items()}
-        for parameter in function.params:
-            if parameter.is_constexpr and type(values.get(parameter.name)) is tensor:
-                raise self.error(node, f"parameter `{parameter.name}` of {function.__name__} is a "
-                                 "tl.constexpr, but got a run-time value")  # fmt: skip
-        callers = (self.source.span(node), *self.callers)
+        values = {
+            k: unwrap(v) if isinstance(v, constexpr) else v for k, v in bound.arguments.items()
+        }
+        if function.noinline:
+            return self._kept_call(node, function, values)
+        return self._body_of(node, function, values, self.recorder)
+
+    def _body_of(
+        self, node: ast.expr, function: JITFunction, values: dict[str, Any], recorder: Recorder
+    ) -> Any:
+        """What the callee's body returns, recorded where the recorder stands."""
         prepared = function.prepared
-        inner = Compilation(prepared.source, prepared.names, values, self.recorder, callers)
+        callers = (self.source.span(node), *self.callers)
+        inner = Compilation(prepared.source, prepared.names, values, recorder, callers)
         inner.depth = self.depth + 1
         try:
             outcome = inner.run(prepared.source.tree.body)
         except CompilationError as error:
             outer = self.source
-            raise CompilationError(outer.text, outer.relative(node), None, outer.span(node)) from error
+            raise CompilationError(
+                outer.text, outer.relative(node), None, outer.span(node)
+            ) from error
         return None if outcome is None else outcome.value
+
+    def _kept_call(self, node: ast.expr, function: JITFunction, values: dict[str, Any]) -> Any:
+        """A call operation; the function is compiled once for each set of types and constants."""
+        operands, rebuild = flatten(tuple(values.values()))
+        for part in operands:
+            if part.type.shape:
+                raise self.error(node, f"Function {function.__name__} is marked noinline, but was "
+                                 f"called with a block of type {part.type}")  # fmt: skip
+        key = (function, tuple((k, kinds(v)) for k, v in values.items()))
+        kept = self.recorder.kept.get(key)
+        if kept is None:
+            kept = self.recorder.kept[key] = self._keep(node, function, values, operands, rebuild)
+        callee, make = kept
+        handles = [p.handle for p in operands]
+        made = self.recorder.append(CALL, handles, list(callee.results), {"callee": callee})
+        return make([tensor(v, v.type) for v in made.results])
+
+    def _keep(
+        self, node: ast.expr, function: JITFunction, values: dict[str, Any],
+        operands: list[tensor], rebuild: Any,
+    ) -> tuple[Function, Any]:  # fmt: skip
+        name = f"{function.__name__}.{len(self.recorder.kept)}"
+        static = {k: v for k, v in values.items() if not is_runtime(v)}
+        callee = Function(name, [p.type for p in operands], [], (), static)
+        callee.file = function.prepared.source.file
+        parameters = rebuild([tensor(v, v.type) for v in callee.parameters])
+        inner = dict(zip(values, parameters, strict=True))
+        with self.recorder.into(callee.body):
+            returned = self._body_of(node, function, inner, self.recorder)
+            parts, make = flatten(returned)
+            callee.results = tuple(p.type for p in parts)
+            self.recorder.append(RETURN, [p.handle for p in parts], [], {})
+        self.recorder.callees.append(callee)
+        return callee, make
+
+    def straight_line(self, function: Any, inputs: Any, wanted: Any) -> Any:
+        """A scalar function with branches as a region; None for what has loops or effects."""
+        if not isinstance(function, JITFunction):
+            return None
+        recorder, made = Recorder(), Function(function.__name__, list(inputs), [])
+        recorder.location = self.recorder.location
+        arguments = [tensor(v, v.type) for v in made.parameters]
+        bound = function.signature.bind(*arguments)
+        bound.apply_defaults()
+        token = language_op.machine.set(recorder)
+        try:
+            with recorder.into(made.body):
+                value = self._body_of(self.node, function, dict(bound.arguments), recorder)
+                returned = results_of(value)
+                if wanted is not None:
+                    check_count(returned, wanted)
+                    returned = tuple(as_type(r, t) for r, t in zip(returned, wanted, strict=True))
+                recorder.append(YIELD, [to_tensor(r).handle for r in returned], [], {})
+            return straight(made, is_tuple(value))
+        except NotStraight:
+            return None
+        finally:
+            language_op.machine.reset(token)
 
 
 def _debugs(function: Any) -> bool:
     module = getattr(function, "__module__", None)
     return isinstance(module, str) and module.partition(".")[0] in DEBUGGERS
-
-
-def node_text(node: ast.expr) -> str:
-    """The source of an expression, for a message."""
-    return ast.unparse(node)
 
 
 def build(
@@ -123,7 +189,9 @@ def _finish(
             recorder.append(RETURN, [], [], {})
     finally:
         language_op.machine.reset(token)
-    verify(made)
+    made.callees = recorder.callees
+    for one in (*made.callees, made):
+        verify(one)
     return made
 
 
@@ -152,5 +220,3 @@ def _descriptor(made: Function, argument: Any) -> tensor_descriptor:
         base, shape, strides, ty.block_type(element, told.block_shape),
         getattr(told, "padding", "zero"), getattr(told, "round_f32_to_tf32", False),
     )  # fmt: skip
-
-

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from blockstep.compiler.frontend.recorder import Recorder
 from blockstep.compiler.frontend.scope import Variables
@@ -13,6 +12,7 @@ from blockstep.errors import CompilationError
 from blockstep.findings import Span
 from blockstep.ir import Location
 from blockstep.language.names import Names
+from blockstep.language.rules import find
 from blockstep.language.source import Source
 
 
@@ -28,6 +28,17 @@ class Context:
         self.variables = variables
         self.recorder = recorder
         self.callers = callers
+        self.defined: set[str] = set()  # names assigned in the region that is being compiled
+        known = recorder.problems.get(id(source))
+        if known is None:
+            known = recorder.problems[id(source)] = find(source.tree, names)
+        self.problems = known
+
+    def reject(self, node: ast.AST) -> None:
+        """Raises the language error that stands at `node`, if there is one."""
+        problem = self.problems.get(id(node))
+        if problem is not None:
+            raise problem.error(self.source)
 
     @contextmanager
     def at(self, node: ast.AST) -> Iterator[None]:

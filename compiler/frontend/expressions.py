@@ -8,22 +8,25 @@ CompilationError at the innermost expression.
 from __future__ import annotations
 
 import ast
+import builtins
 import operator
 from collections.abc import Callable
 from typing import Any
 
+from blockstep.compiler.frontend.context import Context
+from blockstep.compiler.frontend.flatten import flatten
+from blockstep.compiler.frontend.scope import Missing
 from blockstep.errors import UnsupportedLanguageConstruct
 from blockstep.ir import IF, YIELD, Region, Value
 from blockstep.language import during, elementwise
 from blockstep.language import types as ty
+from blockstep.language.allowed import is_supported_builtin
 from blockstep.language.constant import constexpr, unwrap
+from blockstep.language.control import device_print
 from blockstep.language.function import JITFunction
 from blockstep.language.names import ABSENT
 from blockstep.language.promotion import to_tensor
 from blockstep.language.value import tensor
-from blockstep.compiler.frontend.context import Context
-from blockstep.compiler.frontend.flatten import flatten
-from blockstep.compiler.frontend.scope import Missing
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -56,6 +59,7 @@ _BUILTINS: dict[str, Any] = {
     "min": during.min_,
     "max": during.max_,
     "isinstance": during.isinstance_,
+    "print": device_print,
 }
 
 
@@ -64,6 +68,7 @@ class Expressions(Context):
 
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression. Raises CompilationError at it (or at one inside it)."""
+        self.reject(node)
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
             raise self.error(node, f"{type(node).__name__} is not part of the language",
@@ -78,16 +83,16 @@ class Expressions(Context):
         if node.id in self.variables:
             found = self.variables[node.id]
             if isinstance(found, Missing):
-                raise self.error(node, f"{node.id} is not defined: {found.why}")
+                if found.later is None:
+                    raise self.error(node, f"{node.id} is not defined: {found.why}")
+                found = self.variables[node.id] = found.later()
             return found
         found = self.names.outer(node.id)
         if found is not ABSENT:
             return found
         if node.id in _BUILTINS:
             return _BUILTINS[node.id]
-        import builtins
-
-        if hasattr(builtins, node.id):
+        if is_supported_builtin(node.id):
             return getattr(builtins, node.id)
         raise self.error(node, f"{node.id} is not defined")
 
@@ -200,7 +205,11 @@ class Expressions(Context):
     def _Attribute(self, node: ast.Attribute) -> Any:
         holder = self.evaluate(node.value)
         if node.attr == "value":
-            return during.value_of(holder) if not hasattr(holder, "__blockstep_value__") else holder.value
+            return (
+                during.value_of(holder)
+                if not hasattr(holder, "__blockstep_value__")
+                else holder.value
+            )
         if node.attr == "type":
             return during.type_of(holder)
         if isinstance(holder, constexpr):
@@ -217,7 +226,10 @@ class Expressions(Context):
         return value[index]
 
     def _Slice(self, node: ast.Slice) -> Any:
-        ends = [None if n is None else unwrap(self.evaluate(n)) for n in (node.lower, node.upper, node.step)]
+        ends = [
+            None if n is None else unwrap(self.evaluate(n))
+            for n in (node.lower, node.upper, node.step)
+        ]
         return slice(*ends)
 
     def _JoinedStr(self, node: ast.JoinedStr) -> str:
@@ -261,5 +273,3 @@ class Expressions(Context):
 
 def _shown(value: Any) -> str:
     return str(getattr(value, "type", type(value).__name__))
-
-

@@ -85,7 +85,9 @@ def _block_pointer(value: block_pointer) -> tuple[list[tensor], Rebuild]:
 
 
 def _descriptor(value: tensor_descriptor) -> tuple[list[tensor], Rebuild]:
-    parts, makers = _joined([value.base, builtins.tuple(value.shape), builtins.tuple(value.strides)])
+    parts, makers = _joined(
+        [value.base, builtins.tuple(value.shape), builtins.tuple(value.strides)]
+    )
 
     def rebuild(given: Sequence[tensor]) -> Any:
         base, shape, strides = _rebuilt(given, makers)

@@ -7,11 +7,11 @@ language error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from blockstep.ir import Location, Operation, Region, Value
+from blockstep.ir import Function, Location, Operation, Region, Value
 from blockstep.language import types as ty
 from blockstep.language.op import Op
 from blockstep.language.value import tensor
@@ -28,6 +28,10 @@ class Recorder:
         self.region = Region()
         self.location: Location | None = None
         self.pending: list[Any] = []
+        self.straight_line: Callable[..., Any] | None = None  # see `combine`
+        self.kept: dict[Any, Any] = {}  # functions kept as calls
+        self.callees: list[Function] = []  # the same, callees of callees first
+        self.problems: dict[int, dict[int, Any]] = {}  # what the language rejects, by function
 
     @contextmanager
     def into(self, region: Region) -> Iterator[Region]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 
 class Missing:
-    """A variable that is bound on one path only."""
+    """A variable that is bound on one path only; `later` makes its value, where it has one."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, later: Callable[[], Any] | None = None) -> None:
         self.why = why
+        self.later = later
 
 
 def assigned(nodes: list[ast.stmt]) -> list[str]:

@@ -1,6 +1,6 @@
 """Elements are appended in the order in which the program instances come.
 
-    blockstep check --seeds 8 examples/bugs/order.py
+Run it with: blockstep check --seeds 8 examples/bugs/order.py
 """
 
 import numpy as np

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from blockstep.interp.grid.machine import GridMachine
 
 
+MOST_TURNS = 1 << 20  # of a `while`
+
+
 class Part:
     """Some programs of a batch: `chosen` are their positions in it, in order."""
 
@@ -190,7 +193,7 @@ def loop(
     test, body = operation.regions
     lead = done.lead
     values: Sequence[Lanes] = passed
-    while True:
+    for _ in range(MOST_TURNS):
         going = np.broadcast_to(flags, (1, 1, len(left))).reshape(-1)
         part, left, values = _leave(done, lead, left, going, list(values))
         if not len(left):
@@ -201,6 +204,7 @@ def loop(
             flag, *values = _once(machine, test, variables, list(values))
             machine.decide(flag)
         flags = flag.data()
+    raise Suspicion  # it may never end, and the step machine can tell
 
 
 def _once(

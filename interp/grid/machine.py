@@ -21,7 +21,7 @@ from blockstep.interp.grid.memory import Suspicion, Touch
 from blockstep.interp.grid.plan import Plan
 from blockstep.interp.grid.races import Log
 from blockstep.interp.grid.rules import RULES
-from blockstep.interp.memory import View
+from blockstep.interp.memory import Storage, View
 from blockstep.ir import Function, Operation, Region, Value
 from blockstep.language import types as ty
 from blockstep.language.op import Family
@@ -29,6 +29,7 @@ from blockstep.language.op import Family
 Environment = dict[Value, Lanes]
 BATCH_BYTES = 1 << 20  # of the widest block of a batch: it should stay in the cache
 LEAST_PROGRAMS, MOST_PROGRAMS = 16, 4096
+
 PADS_BLOCK = frozenset({Family.ELEMENTWISE, Family.SELECT})
 
 
@@ -135,7 +136,7 @@ class GridMachine:
         if op.family in PADS_BLOCK:
             arrays = [x.data() for x in operands]
         else:
-            arrays = [x.full() for x in operands]
+            arrays = _one_lead([x.full() for x in operands])
         assert op.meaning is not None
         if op.family is Family.SOURCE:
             data = np.asarray(op.meaning(**attributes))
@@ -189,7 +190,7 @@ class GridMachine:
         """`while`, on all programs as long as they agree on the test."""
         test, body = operation.regions
         carried = [environment[v] for v in operation.operands]
-        while True:
+        for _ in range(divergence.MOST_TURNS):
             for argument, value in zip(test.arguments, carried, strict=True):
                 environment[argument] = value
             flag, *passed = self.run_region(test, environment)
@@ -210,6 +211,7 @@ class GridMachine:
                 return divergence.loop(
                     self, operation, environment, passed, flags, done, left
                 )
+        raise Suspicion  # it may never end, and the step machine can tell
 
     # Memory.
 
@@ -265,15 +267,17 @@ class GridMachine:
             result.origin = None
         return [result]
 
-    def _is_written(self, view: View) -> bool:
-        names = self.plan.written
-        if names is None:
-            return True
-        return any(
-            isinstance(given, View) and given.storage is view.storage
+    def storages(self, names: frozenset[str] | None) -> dict[int, Storage]:
+        """The memory behind the named pointers (None: behind all)."""
+        return {
+            id(given.storage): given.storage
             for name, given in self.arguments.items()
-            if name in names
-        )
+            if isinstance(given, View) and given.storage is not None
+            and (names is None or name in names)
+        }  # fmt: skip
+
+    def _is_written(self, view: View) -> bool:
+        return id(view.storage) in self.storages(self.plan.written)
 
     def _prove_initialised(self, access: Touch) -> None:
         flags = access.storage.written
@@ -420,6 +424,15 @@ class GridMachine:
         """A barrier orders what is in order here anyway."""
         self.log.barrier()
         return []
+
+
+def _one_lead(arrays: list[Any]) -> list[Any]:
+    """The arrays with one lead: operations that are not elementwise do not stretch axes."""
+    leads = {a.shape[:LEAD] for a in arrays}
+    if len(leads) < 2:
+        return arrays
+    lead = np.broadcast_shapes(*leads)
+    return [np.broadcast_to(a, lead + a.shape[LEAD:]) for a in arrays]
 
 
 def _combined(found: Any, index: Any, values: Any, combine: str, used: bool) -> Any:

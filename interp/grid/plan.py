@@ -17,6 +17,7 @@ PASSES_POINTERS = frozenset(
 )  # fmt: skip
 ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
+READS = frozenset({"load", "atomic_rmw", "atomic_cas", "atomic_load"})
 WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
 
 
@@ -26,9 +27,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which parameters' memory is written, by parameter name; None: it cannot be told."""
+    """Which parameters' memory is written and read, by parameter name; None: it cannot be told."""
 
     written: frozenset[str] | None
+    read: frozenset[str] | None
     has_atomics: bool
     has_dot: bool
 
@@ -49,7 +51,32 @@ def plan(function: Function) -> Plan:
     for atomic in atomics:
         if _inside_loop(atomic):
             raise Refused("an atomic in a loop acts in the order of program instances")
-    return Plan(_written(operations), bool(atomics), any("dot" in o.name for o in operations))
+    for operation in operations:
+        if operation.name == "while" and _polls(operation):
+            raise Refused("a loop may wait for another program instance")
+    dots = any("dot" in o.name for o in operations)
+    return Plan(_reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots)
+
+
+def _polls(loop: Operation) -> bool:
+    """Whether the test of a `while` looks at one place in memory again and again."""
+    inside = {v for region in loop.regions for o in region.walk() for v in o.results}
+    inside |= {a for region in loop.regions for a in region.arguments}
+    return any(
+        o.name == "load" and not _depends(o.operands[0], inside) for o in loop.regions[0].walk()
+    )
+
+
+def _depends(value: Value, inside: set[Value]) -> bool:
+    """Whether a value changes from turn to turn: it comes from what the loop carries."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return value in inside
+    if value not in inside:
+        return False
+    return owner.name in ("for", "while", "if", "load") or any(
+        _depends(v, inside) for v in owner.operands
+    )
 
 
 def _inside_loop(operation: Operation) -> bool:
@@ -61,10 +88,11 @@ def _inside_loop(operation: Operation) -> bool:
     return False
 
 
-def _written(operations: list[Operation]) -> frozenset[str] | None:
+def _reached(operations: list[Operation], kinds: frozenset[str]) -> frozenset[str] | None:
+    """The parameters through which operations of some kinds reach memory."""
     names: set[str] = set()
     for operation in operations:
-        if operation.name in WRITES:
+        if operation.name in kinds:
             sources = set(_sources(operation.operands[0], set()))
             if None in sources:
                 return None

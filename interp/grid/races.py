@@ -113,7 +113,8 @@ class Log:
                 )
                 low, high = low[mine], high[mine]
                 other_low, other_high = other_low[theirs], other_high[theirs]
-            if ((low < other_high) & (other_low < high)).any():
+            near = (low < other_high) & (other_low < high)
+            if near.any() and _meet(entry, earlier):
                 raise Suspicion
 
     def injective(self, touch: Touch) -> bool:
@@ -140,6 +141,26 @@ class Log:
                 continue
             if not _intervals_apart(entries):
                 _Table(self.storages[key], entries).prove()
+
+
+def _meet(one: Entry, other: Entry) -> bool:
+    """Whether a program instance touches a byte in both accesses, element by element."""
+    grain = min(one.touch.itemsize, other.touch.itemsize)
+    keys = [_keys(entry, grain) for entry in (one, other)]
+    return bool(np.intersect1d(*keys).size)
+
+
+def _keys(entry: Entry, grain: int) -> Any:
+    """A number for each program and granule that an access touches."""
+    touch = entry.touch
+    shape = touch.lead + touch.block
+    offsets = np.broadcast_to(touch.dense() - touch.storage.base, shape)
+    ids = entry.programs.reshape(entry.programs.shape + (1,) * len(touch.block))
+    keys = np.broadcast_to(ids, shape) * np.int64(touch.storage.nbytes + grain) + offsets
+    if touch.mask is not None:
+        keys = keys[np.broadcast_to(touch.mask, shape)]
+    parts = np.arange(0, touch.itemsize, grain)
+    return ((keys.reshape(-1, 1) + parts) // grain).reshape(-1)
 
 
 def _intervals_apart(entries: list[Entry]) -> bool:

@@ -29,6 +29,8 @@ def follow(operation: Operation, operands: tuple[Any, ...], result: Lanes) -> No
         result.undefined = _defined(operation, given, undefined)
     if carried:
         result.taints = _kept(operation, given, carried, result)
+    if operation.op.family in (Family.REDUCE, Family.SCAN):
+        _accumulated(operation, given, result)
     born = _BORN.get(operation.name)
     if born is not None:
         taint = born(given, result)
@@ -97,6 +99,22 @@ def _really(given: list[Lanes], result: Lanes, name: str) -> bool:
     x, y = (g.data().astype(np.int64) for g in given)
     exact = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "shl": np.left_shift}[name](x, y)
     return bool(((exact < kind.lowest) | (exact > kind.highest)).any())
+
+
+def _accumulated(operation: Operation, given: list[Lanes], result: Lanes) -> None:
+    """Integer sums and products of many elements: clean if no partial one can leave the type."""
+    kind = result.type.scalar
+    region = operation.attributes.get("region")
+    if region is None or not kind._integer or kind.primitive_bitwidth == 1:
+        return
+    if not any(step.op.wraps for step in region.operations):
+        return
+    low, high = given[0].extent()
+    count = given[0].type.shape[operation.attributes["axis"]]
+    if {step.op.name for step in region.operations if step.op.wraps} != {"add"}:
+        raise Suspicion
+    if min(low, 0) * count < kind.lowest or max(high, 0) * count > kind.highest:
+        raise Suspicion
 
 
 def _named(name: str) -> Any:

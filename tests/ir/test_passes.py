@@ -1,10 +1,10 @@
 """Each `.ir` file beside this one: a pass, the IR it is given, and what the result must say.
 
-    # RUN: simplify
-    # CHECK: text      some later line contains it
-    # CHECK-NEXT: text   the very next line does
-    # CHECK-NOT: text   no line up to the next CHECK (or the end) does
-    # -----            another function with its own checks
+# RUN: simplify
+# CHECK: text      some later line contains it
+# CHECK-NEXT: text   the very next line does
+# CHECK-NOT: text   no line up to the next CHECK (or the end) does
+# -----            another function with its own checks
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,9 @@ def cases() -> Iterator[tuple[str, str, str]]:
             yield f"{path.stem}[{number}]", name, part
 
 
-@pytest.mark.parametrize(("label", "name", "text"), list(cases()), ids=lambda v: v if "[" in v else "")
+@pytest.mark.parametrize(
+    ("label", "name", "text"), list(cases()), ids=lambda v: v if "[" in v else ""
+)
 def test_pass(label: str, name: str, text: str) -> None:
     code = "\n".join(line for line in text.splitlines() if not line.strip().startswith("#"))
     function = parse(code)

@@ -52,9 +52,14 @@ def test_a_float_keeps_its_bits(value: str) -> None:
     text = f"func @f() -> () const {{}} {{\n  %0 = constant {{type=!fp64, value={value}}} : fp64\n  return\n}}"
     (constant, _) = parse(text).body.operations
     got = constant.attributes["value"]
-    assert math.isnan(got) if value == "nan" else (got, math.copysign(1, got)) == (
-        float(value),
-        math.copysign(1, float(value)),
+    assert (
+        math.isnan(got)
+        if value == "nan"
+        else (got, math.copysign(1, got))
+        == (
+            float(value),
+            math.copysign(1, float(value)),
+        )
     )
 
 

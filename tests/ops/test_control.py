@@ -63,7 +63,6 @@ def print_several(x_ptr):
     x = tl.load(x_ptr + tl.arange(0, 4)).reshape(2, 2)
     tl.device_print("both", x, tl.program_id(0))
     tl.device_print("nothing else")
-    print("also", tl.program_id(0))
 
 
 def test_several_operands_are_numbered_and_program_instances_named(capsys: Any) -> None:
@@ -76,7 +75,6 @@ def test_several_operands_are_numbered_and_program_instances_named(capsys: Any) 
         assert mine[:4] == both
         assert mine[4] == f"pid ({p}, 0, 0) idx () both: (operand 1) {p}"
         assert mine[5] == f"pid ({p}, 0, 0) nothing else"
-        assert mine[6] == f"pid ({p}, 0, 0) idx () also: {p}"
 
 
 @pytest.mark.parametrize("prefix", ["ä", 3])
@@ -143,8 +141,8 @@ def test_an_assertion_is_reported_with_its_elements() -> None:
         all_positive[(1,)](x, MASKED=False)
     (finding,) = report.findings
     assert finding.kind == "assert"
-    assert finding.elements == ((4,), (6,))
-    assert "x must be positive" in finding.message + finding.label + "".join(finding.facts)
+    assert finding.message == "device_assert failed: x must be positive"
+    assert finding.label == "`x > 0` is false for 2 of 8 elements (4, 6)"
 
 
 def test_an_assertion_sees_only_what_its_mask_keeps() -> None:
@@ -171,7 +169,7 @@ def hints(x_ptr, out_ptr, stride):
     stride = tl.multiple_of(stride, 4)
     i = tl.max_contiguous(tl.multiple_of(tl.arange(0, 8), 8), 8)
     rows = tl.max_constancy(tl.arange(0, 8) // 4, 4)
-    pointers = tl.multiple_of(x_ptr + i[None, :] + rows[:, None] * stride, (4, 4))
+    pointers = tl.multiple_of(x_ptr + i[None, :] + rows[:, None] * stride, (1, 4))
     tl.store(out_ptr + rows[:, None] * 8 + i[None, :], tl.load(pointers))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,17 @@ def _to_target(x: ty.dtype, *, target: ty.dtype, **_: Any) -> ty.dtype:
     return ty.blocked(target, x.shape)
 
 
+@cache
+def _converter(source: ty.dtype, target: ty.dtype, rounding: str | None) -> Callable[[Any], Any]:
+    return numerics.converter(source.codegen_name(), target.codegen_name(), rounding)
+
+
 def _convert(x: Any, source: ty.dtype, target: ty.dtype, rounding: str | None = None) -> Any:
-    return numerics.convert(x, source.codegen_name(), target.codegen_name(), rounding)
+    convert = _converter(source, target, rounding)
+    if source._integer:
+        return convert(x)[()]
+    with np.errstate(all="ignore"):
+        return convert(np.asarray(x))[()]
 
 
 CAST = define(

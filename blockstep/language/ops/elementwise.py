@@ -28,11 +28,11 @@ def _plain(name: str, meaning: Any, doc: str, *, wraps: bool = False) -> Any:
 
 
 def _add(x: Any, y: Any) -> Any:
-    return np.logical_xor(x, y) if x.dtype == np.bool_ else np.add(x, y)
+    return np.logical_xor(x, y) if x.dtype.char == "?" else np.add(x, y)
 
 
 def _subtract(x: Any, y: Any) -> Any:
-    return np.logical_xor(x, y) if x.dtype == np.bool_ else np.subtract(x, y)
+    return np.logical_xor(x, y) if x.dtype.char == "?" else np.subtract(x, y)
 
 
 ADD = _plain("add", _add, "`n, n -> n`: the sum; int1 adds modulo 2.", wraps=True)
@@ -58,7 +58,8 @@ def _remainder(x: Any, y: Any) -> Any:
 
 
 def _float_divide(x: Any, y: Any) -> Any:
-    return np.true_divide(x, y).astype(x.dtype, copy=False)
+    quotient = np.true_divide(x, y)
+    return quotient if quotient.dtype is x.dtype else quotient.astype(x.dtype)
 
 
 FDIV = _plain("fdiv", _float_divide, "`n, n -> n`: the quotient of floats.")
@@ -113,6 +114,8 @@ NE = define("ne", _E, _boolean, np.not_equal, "`n, n -> n` int1: x != y, true wi
 def _float_minimum(x: Any, y: Any) -> Any:
     """IEEE minNum: a number beats a NaN, -0.0 is below +0.0 (PTX min.f32)."""
     out = np.fmin(x, y)
+    if not (out == 0).any():
+        return out
     zeros = (x == 0) & (y == 0)
     return np.where(zeros & (np.signbit(x) | np.signbit(y)), -np.zeros_like(out), out)
 
@@ -120,6 +123,8 @@ def _float_minimum(x: Any, y: Any) -> Any:
 def _float_maximum(x: Any, y: Any) -> Any:
     """IEEE maxNum: a number beats a NaN, +0.0 is above -0.0 (PTX max.f32)."""
     out = np.fmax(x, y)
+    if not (out == 0).any():
+        return out
     zeros = (x == 0) & (y == 0)
     return np.where(zeros & ~(np.signbit(x) & np.signbit(y)), np.zeros_like(out), out)
 

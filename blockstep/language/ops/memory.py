@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from blockstep.language import types as ty
 from blockstep.language.op import Family, Op, define
 
 
+@cache
 def _pointee(pointer: ty.dtype) -> ty.dtype:
     element: ty.dtype = pointer.scalar.element_ty  # type: ignore[attr-defined]
     return ty.blocked(element, pointer.shape)

@@ -9,6 +9,7 @@ matter (integer arithmetic, bits, minimum and maximum), one NumPy reduction give
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ def axis_first(x: Any, axis: int) -> Any:
 def _tree(xs: list[Any], region: Region) -> list[Any]:
     single = region.single
     n = len(xs[0])
+    if single is not None and single.op.name in _UFUNCS and xs[0].dtype.kind == "f":
+        return [_halved(xs[0], _UFUNCS[single.op.name])]
     while n > 1:
         n //= 2
         if single is not None:
@@ -46,6 +49,17 @@ def _tree(xs: list[Any], region: Region) -> list[Any]:
             found = region.apply(*low, *high)
             xs = [spread(new, old) for new, old in zip(found, low, strict=True)]
     return [x[0] for x in xs]
+
+
+def _halved(x: Any, ufunc: np.ufunc) -> Any:
+    n = len(x)
+    while n > 1:
+        n //= 2
+        x = ufunc(x[:n], x[n:])
+    return x[0]
+
+
+_UFUNCS = {"add": np.add, "mul": np.multiply}
 
 
 def _in_type(ufunc: np.ufunc) -> Callable[[Any], Any]:
@@ -97,17 +111,18 @@ _ANY_ORDER: dict[str, dict[str, _Whole]] = {
 }
 
 
-def _any_order(x: Any, region: Region) -> Callable[[Any], Any] | None:
+@lru_cache(maxsize=1024)
+def _any_order(kind: str, region: Region) -> Callable[[Any], Any] | None:
     """One NumPy call that gives the bits of every tree, if there is one."""
     single = region.single
     if single is None or any(single.attributes.values()):
         return None
-    return _ANY_ORDER.get(x.dtype.kind, {}).get(single.op.name)
+    return _ANY_ORDER.get(kind, {}).get(single.op.name)
 
 
 def _reduce(*operands: Any, axis: int, region: Region) -> Any:
     xs = [axis_first(x, axis) for x in operands]
-    at_once = _any_order(xs[0], region)
+    at_once = _any_order(xs[0].dtype.kind, region)
     if at_once is not None:
         return at_once(xs[0])
     found = _tree(xs, region)

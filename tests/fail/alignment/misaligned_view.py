@@ -8,7 +8,8 @@ import triton.language as tl
 
 @triton.jit
 def total(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    x = tl.load(x_ptr + tl.arange(0, BLOCK))  #~ ERROR: this load of 4 bytes starts 1 byte past a multiple of 4
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    #~^ ERROR: this load of 4 bytes starts 1 byte past a multiple of 4
     tl.store(out_ptr, tl.sum(x))
 
 

@@ -14,5 +14,6 @@ def total(x_ptr, out_ptr, n, B: tl.constexpr):
 
 
 out = np.zeros(1, np.int32)
-total[lambda meta: (triton.cdiv(100, meta["B"]),)](np.ones(100, np.int32), out, 100)  #~ WARN: each launch of the kernel changes `out_ptr` again
+total[lambda meta: (triton.cdiv(100, meta["B"]),)](np.ones(100, np.int32), out, 100)
+#~^ WARN: each launch of the kernel changes `out_ptr` again
 assert out[0] == 100

@@ -1,4 +1,4 @@
-"""A kernel in place under two configurations: its first call would be wrong after tuning on a GPU."""
+"""A kernel in place under two configurations: tuning on a GPU would spoil its first call."""
 
 import numpy as np
 
@@ -14,5 +14,6 @@ def double(x_ptr, n, B: tl.constexpr):
 
 
 x = np.ones(64, np.float32)
-double[lambda meta: (triton.cdiv(64, meta["B"]),)](x, 64)  #~ WARN: each launch of the kernel changes `x_ptr` again
+double[lambda meta: (triton.cdiv(64, meta["B"]),)](x, 64)
+#~^ WARN: each launch of the kernel changes `x_ptr` again
 assert (x == 2).all()

@@ -9,7 +9,8 @@ import triton.language as tl
 @triton.jit
 def histogram(x_ptr, bins_ptr, BLOCK: tl.constexpr):
     bins = tl.load(x_ptr + tl.arange(0, BLOCK))
-    tl.atomic_add(bins_ptr + bins, 1)  #~ ERROR: this atomic_add updates past the end of `bins_ptr`
+    tl.atomic_add(bins_ptr + bins, 1)
+    #~^ ERROR: this atomic_add updates past the end of `bins_ptr`
 
 
 x = np.arange(32, dtype=np.int32) % 17

@@ -1,4 +1,4 @@
-"""A difference to the element before: the first one has none, and `tl.where` does not stop a load."""
+"""The element before: the first one has none, and `tl.where` does not stop a load."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A gather by (row, level) is masked by causality only: dead rows of the last chunk leave the table."""
+"""A gather by (row, level) is masked by causality only: dead rows of a chunk leave the table."""
 
 import numpy as np
 
@@ -10,7 +10,8 @@ import triton.language as tl
 def levels(table_ptr, out_ptr, T, L: tl.constexpr, C: tl.constexpr):
     rows = tl.program_id(0) * C + tl.arange(0, C)[:, None]
     cols = tl.arange(0, L)[None, :]
-    x = tl.load(table_ptr + rows * L + cols, mask=rows >= cols, other=0.0)  #~ ERROR: past the end of `table_ptr`
+    x = tl.load(table_ptr + rows * L + cols, mask=rows >= cols, other=0.0)
+    #~^ ERROR: past the end of `table_ptr`
     tl.store(out_ptr + rows * L + cols, x, mask=rows < T)
 
 

@@ -10,7 +10,8 @@ import triton.language as tl
 def row_sum(x_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=0.0)  #~ ERROR: between the elements of `x_ptr`
+    x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=0.0)
+    #~^ ERROR: between the elements of `x_ptr`
     tl.store(out_ptr + row, tl.sum(x))
 
 

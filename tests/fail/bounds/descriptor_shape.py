@@ -15,4 +15,6 @@ def copy(x_ptr, out_ptr, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     out_desc.store([row, 0], x)
 
 
-copy[(2,)](np.ones((24, 16), np.float32), np.zeros((24, 16), np.float32), 24, 16, BLOCK_M=16, BLOCK_N=16)
+copy[(2,)](
+    np.ones((24, 16), np.float32), np.zeros((24, 16), np.float32), 24, 16, BLOCK_M=16, BLOCK_N=16
+)

@@ -12,8 +12,10 @@ def matmul(a_ptr, b_ptr, c_ptr, K, N: tl.constexpr, B: tl.constexpr):
     acc = tl.zeros((N, N), tl.float32)
     for k0 in range(0, K, B):
         k = k0 + tl.arange(0, B)
-        a = tl.load(a_ptr + m * K + k[None, :])  #~ ERROR: this load reads past the end of `a_ptr`
-        b = tl.load(b_ptr + k[:, None] * N + n)  #~ ERROR: this load reads past the end of `b_ptr`
+        a = tl.load(a_ptr + m * K + k[None, :])
+        #~^ ERROR: this load reads past the end of `a_ptr`
+        b = tl.load(b_ptr + k[:, None] * N + n)
+        #~^ ERROR: this load reads past the end of `b_ptr`
         acc += tl.dot(a, b)
     tl.store(c_ptr + m * N + n, acc)
 

@@ -1,4 +1,4 @@
-"""A shifted load of a convolution: the offset left of the image is negative, and the mask looks right only."""
+"""A convolution: the offset left of the image is negative, and its mask looks to the right only."""
 
 import numpy as np
 
@@ -12,7 +12,8 @@ def shift(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     acc = tl.zeros((BLOCK,), tl.float32)
     for tap in range(3):
         at = offs + tap - 1
-        acc += tl.load(x_ptr + at, mask=at < n, other=0.0)  #~ ERROR: before the start of `x_ptr`
+        acc += tl.load(x_ptr + at, mask=at < n, other=0.0)
+        #~^ ERROR: before the start of `x_ptr`
     tl.store(out_ptr + offs, acc, mask=offs < n)
 
 

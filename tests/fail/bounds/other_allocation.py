@@ -1,4 +1,4 @@
-"""The distance between two arrays is added to a pointer: the memory is there, but it is not `x`'s."""
+"""The distance to another array is added to a pointer: that memory is there, and not `x`'s."""
 #~ NUMBERS: vary
 
 import numpy as np

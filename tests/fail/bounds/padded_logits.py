@@ -10,7 +10,8 @@ import triton.language as tl
 def row_max(logits_ptr, out_ptr, vocab, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
-    x = tl.load(logits_ptr + row * vocab + cols, mask=cols < vocab, other=float("-inf"))  #~ ERROR: between the elements of `logits_ptr`
+    x = tl.load(logits_ptr + row * vocab + cols, mask=cols < vocab, other=float("-inf"))
+    #~^ ERROR: between the elements of `logits_ptr`
     tl.store(out_ptr + row, tl.max(x))
 
 

@@ -1,12 +1,11 @@
 """One configuration has a tile larger than the matrix; the row mask was left out."""
 
+import os
+
 import numpy as np
 
 import triton
 import triton.language as tl
-
-
-import os
 
 os.environ["BLOCKSTEP_AUTOTUNE"] = "every"  # judge every configuration
 

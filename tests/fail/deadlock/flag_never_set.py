@@ -10,7 +10,8 @@ import triton.language as tl
 def wait(flag_ptr, out_ptr):
     pid = tl.program_id(0)
     if pid == 1:
-        while tl.atomic_add(flag_ptr, 0) == 0:  #~ ERROR: 1 program instance waits for what no other will do
+        while tl.atomic_add(flag_ptr, 0) == 0:
+            #~^ ERROR: 1 program instance waits for what no other will do
             pass
     tl.store(out_ptr + pid, 1)
 

@@ -9,7 +9,8 @@ import triton.language as tl
 @triton.jit
 def barrier(arrived_ptr, out_ptr, P):
     tl.atomic_add(arrived_ptr, 1)
-    while tl.atomic_add(arrived_ptr, 0) < P:  #~ ERROR: 4 program instances wait for what no other will do
+    while tl.atomic_add(arrived_ptr, 0) < P:
+        #~^ ERROR: 4 program instances wait for what no other will do
         pass
     tl.store(out_ptr + tl.program_id(0), 1)
 

@@ -8,7 +8,8 @@ import triton.language as tl
 
 @triton.jit
 def accumulate(lock_ptr, total_ptr):
-    while tl.atomic_cas(lock_ptr, 0, 1) == 1:  #~ ERROR: 2 program instances wait for what no other will do
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        #~^ ERROR: 2 program instances wait for what no other will do
         pass
     total = tl.load(total_ptr)
     tl.store(total_ptr, total + 1)

@@ -11,4 +11,5 @@ def mark(out_ptr):
     tl.store(out_ptr + tl.program_id(0).to(tl.int64), 1)
 
 
-mark[(2**31,)](np.empty(2**31, np.int8))  #~ ERROR: axis x of the grid has 2147483648 program instances
+mark[(2**31,)](np.empty(2**31, np.int8))
+#~^ ERROR: axis x of the grid has 2147483648 program instances

@@ -12,4 +12,5 @@ def copy(x_ptr, out_ptr):
     tl.store(out_ptr + i, tl.load(x_ptr + i))
 
 
-copy[(1, 65536)](np.zeros(65536, np.int8), np.zeros(65536, np.int8))  #~ ERROR: axis y of the grid has 65536 program instances
+copy[(1, 65536)](np.zeros(65536, np.int8), np.zeros(65536, np.int8))
+#~^ ERROR: axis y of the grid has 65536 program instances

@@ -13,4 +13,5 @@ def total(x_ptr, out_ptr):
 
 
 x = np.array([1, 1e8, -1e8, 3, 1e-3, 7e5, -7e5, 0.1], np.float32)
-total[(8,)](x, np.zeros(1, np.float32))  #~ WARN: `out_ptr` depends on the order of program instances
+total[(8,)](x, np.zeros(1, np.float32))
+#~^ WARN: `out_ptr` depends on the order of program instances

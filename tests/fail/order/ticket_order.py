@@ -13,4 +13,5 @@ def append(count_ptr, out_ptr):
     tl.store(out_ptr + at, tl.program_id(0))
 
 
-append[(8,)](np.zeros(1, np.int32), np.zeros(8, np.int32))  #~ WARN: `out_ptr` depends on the order of program instances
+append[(8,)](np.zeros(1, np.int32), np.zeros(8, np.int32))
+#~^ WARN: `out_ptr` depends on the order of program instances

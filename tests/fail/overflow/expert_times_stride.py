@@ -14,4 +14,10 @@ def weights(expert_ptr, w_ptr, out_ptr, stride_e, BLOCK: tl.constexpr):
     tl.store(out_ptr + tl.arange(0, BLOCK), w)
 
 
-weights[(1,)](np.array([255], np.int32), np.empty((256, 4096, 2100), np.int8), np.zeros(64, np.int8), 4096 * 2100, BLOCK=64)
+weights[(1,)](
+    np.array([255], np.int32),
+    np.empty((256, 4096, 2100), np.int8),
+    np.zeros(64, np.int8),
+    4096 * 2100,
+    BLOCK=64,
+)

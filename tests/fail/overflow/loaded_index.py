@@ -14,4 +14,10 @@ def gather_rows(index_ptr, x_ptr, out_ptr, stride, BLOCK: tl.constexpr):
     tl.store(out_ptr + cols, x)
 
 
-gather_rows[(1,)](np.full(1, 70000, np.int32), np.empty((70001, 32768), np.int8), np.zeros(32, np.int8), 32768, BLOCK=32)
+gather_rows[(1,)](
+    np.full(1, 70000, np.int32),
+    np.empty((70001, 32768), np.int8),
+    np.zeros(32, np.int8),
+    32768,
+    BLOCK=32,
+)

@@ -10,7 +10,8 @@ import triton.language as tl
 def read_page(table_ptr, pages_ptr, out_ptr, page_stride, BLOCK: tl.constexpr):
     page = tl.load(table_ptr + tl.program_id(0))
     offs = tl.arange(0, BLOCK)
-    x = tl.load(pages_ptr + page * page_stride + offs)  #~ ERROR: a wrapped integer is used as an offset
+    x = tl.load(pages_ptr + page * page_stride + offs)
+    #~^ ERROR: a wrapped integer is used as an offset
     tl.store(out_ptr + tl.program_id(0) * BLOCK + offs, x)
 
 

@@ -1,4 +1,4 @@
-"""The start of a sequence, from an int32 prefix sum, times the row stride: wraps past 131072 tokens."""
+"""A start of a sequence, from int32 prefix sums, times the row stride: wraps past 131072 tokens."""
 
 import numpy as np
 
@@ -10,7 +10,8 @@ import triton.language as tl
 def first_rows(starts_ptr, x_ptr, out_ptr, stride, BLOCK: tl.constexpr):
     start = tl.load(starts_ptr + tl.program_id(0))
     cols = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + start * stride + cols)  #~ ERROR: a wrapped integer is used as an offset
+    x = tl.load(x_ptr + start * stride + cols)
+    #~^ ERROR: a wrapped integer is used as an offset
     tl.store(out_ptr + tl.program_id(0) * BLOCK + cols, x)
 
 

@@ -11,7 +11,8 @@ import triton.language as tl
 def copy(x_ptr, out_ptr, stride, BM: tl.constexpr, BN: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.arange(0, BN)
-    x = tl.load(x_ptr + rows[:, None] * stride + cols[None, :])  #~ ERROR: a wrapped integer is used as an offset
+    x = tl.load(x_ptr + rows[:, None] * stride + cols[None, :])
+    #~^ ERROR: a wrapped integer is used as an offset
     tl.store(out_ptr + tl.arange(0, BM)[:, None] * BN + cols[None, :], x)
 
 

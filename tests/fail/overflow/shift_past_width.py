@@ -9,7 +9,8 @@ import triton.language as tl
 @triton.jit
 def bits(out_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
-    tl.store(out_ptr + offs, 1 << offs)  #~ ERROR: the result of a shift past the width is stored to `out_ptr`
+    tl.store(out_ptr + offs, 1 << offs)
+    #~^ ERROR: the result of a shift past the width is stored to `out_ptr`
 
 
 bits[(1,)](np.zeros(64, np.int32), BLOCK=64)

@@ -9,7 +9,8 @@ import triton.language as tl
 @triton.jit
 def high(x_ptr, out_ptr, by, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
-    tl.store(out_ptr + offs, tl.load(x_ptr + offs) >> by)  #~ ERROR: the result of a shift past the width is stored to `out_ptr`
+    tl.store(out_ptr + offs, tl.load(x_ptr + offs) >> by)
+    #~^ ERROR: the result of a shift past the width is stored to `out_ptr`
 
 
 high[(1,)](np.ones(32, np.int32), np.zeros(32, np.int32), 32, BLOCK=32)

@@ -1,4 +1,4 @@
-"""A row index times a row stride, both int32: the product wraps before it is added to the pointer."""
+"""A row index times a row stride, both int32: the product wraps before the pointer is added."""
 #~ FLAGS: --programs 70000,0,0
 
 import numpy as np

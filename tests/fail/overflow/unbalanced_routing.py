@@ -13,4 +13,6 @@ def copy_rows(rows_ptr, x_ptr, n_cols, BLOCK: tl.constexpr):
     tl.store(x_ptr + row * n_cols + cols, 1)  #~ ERROR: a wrapped integer is used as an offset
 
 
-copy_rows[(3,)](np.array([0, 7, 299594], np.int32), np.empty((299595, 7168), np.int8), 7168, BLOCK=64)
+copy_rows[(3,)](
+    np.array([0, 7, 299594], np.int32), np.empty((299595, 7168), np.int8), 7168, BLOCK=64
+)

@@ -10,7 +10,8 @@ import triton.language as tl
 def copy(x_ptr, out_ptr, stride, M: tl.constexpr, N: tl.constexpr):
     m, n = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
     x = tl.load(x_ptr + m * N + n)
-    tl.store(out_ptr + m * stride + n, x)  #~ ERROR: this store writes different values to one element of `out_ptr`
+    tl.store(out_ptr + m * stride + n, x)
+    #~^ ERROR: this store writes different values to one element of `out_ptr`
 
 
 row = np.lib.stride_tricks.as_strided(np.zeros(8, np.float32), (4, 8), (0, 4))

@@ -11,7 +11,8 @@ def scatter(index_ptr, x_ptr, out_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     index = tl.load(index_ptr + offs)
     x = tl.load(x_ptr + offs)
-    tl.store(out_ptr + index, x)  #~ ERROR: this store writes different values to one element of `out_ptr`
+    tl.store(out_ptr + index, x)
+    #~^ ERROR: this store writes different values to one element of `out_ptr`
 
 
 index = np.arange(32, dtype=np.int32) % 30

@@ -11,7 +11,8 @@ def cross_entropy(x_ptr, label_ptr, prob_ptr, loss_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     e = tl.exp(tl.load(x_ptr + offs))
     tl.store(prob_ptr + offs, e / tl.sum(e))
-    p = tl.load(prob_ptr + tl.load(label_ptr))  #~ WARN: this load reads back what the same program instance stored to `prob_ptr`
+    p = tl.load(prob_ptr + tl.load(label_ptr))
+    #~^ WARN: this load reads back what the same program instance stored to `prob_ptr`
     tl.store(loss_ptr, -tl.log(p))
 
 

@@ -10,7 +10,8 @@ import triton.language as tl
 def rounds(x_ptr, N: tl.constexpr):
     row, col = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
     for _ in range(3):
-        x = tl.load(x_ptr + col * N + row)  #~ WARN: this load reads back what the same program instance stored to `x_ptr`
+        x = tl.load(x_ptr + col * N + row)
+        #~^ WARN: this load reads back what the same program instance stored to `x_ptr`
         tl.store(x_ptr + row * N + col, x)
 
 

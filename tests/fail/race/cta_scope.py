@@ -12,9 +12,11 @@ def hand_over(data_ptr, flag_ptr, out_ptr):
         tl.store(data_ptr, 42)
         tl.atomic_xchg(flag_ptr, 1, scope="cta")
     else:
-        while tl.atomic_add(flag_ptr, 0, scope="cta") == 0:  #~ ERROR: `flag_ptr` is updated by two atomics
+        while tl.atomic_add(flag_ptr, 0, scope="cta") == 0:
+            #~^ ERROR: `flag_ptr` is updated by two atomics
             pass
-        tl.store(out_ptr, tl.load(data_ptr))  #~ ERROR: `data_ptr` is read and written by two program instances
+        tl.store(out_ptr, tl.load(data_ptr))
+        #~^ ERROR: `data_ptr` is read and written by two program instances
 
 
 hand_over[(2,)](np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32))

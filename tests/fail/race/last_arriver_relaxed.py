@@ -13,7 +13,8 @@ def split_sum(x_ptr, parts_ptr, arrived_ptr, out_ptr, P: tl.constexpr, BLOCK: tl
     tl.store(parts_ptr + pid, tl.sum(x))
     tl.debug_barrier()
     if tl.atomic_add(arrived_ptr, 1, sem="relaxed") == P - 1:
-        parts = tl.load(parts_ptr + tl.arange(0, P))  #~ ERROR: `parts_ptr` is read and written by two program instances
+        parts = tl.load(parts_ptr + tl.arange(0, P))
+        #~^ ERROR: `parts_ptr` is read and written by two program instances
         tl.store(out_ptr, tl.sum(parts))
 
 

@@ -12,7 +12,8 @@ def accumulate(lock_ptr, total_ptr, BLOCK: tl.constexpr):
     while tl.atomic_cas(lock_ptr, 0, 1) == 1:
         pass
     total = tl.load(total_ptr + offs)
-    tl.store(total_ptr + offs, total + 1)  #~ ERROR: `total_ptr` is read and written by two program instances
+    tl.store(total_ptr + offs, total + 1)
+    #~^ ERROR: `total_ptr` is read and written by two program instances
     tl.debug_barrier()
     tl.atomic_xchg(lock_ptr, 0, sem="relaxed")
 

@@ -13,7 +13,8 @@ def backward(grad_ptr, out_ptr, n, BLOCK: tl.constexpr):
     for tap in range(3):
         at = offs + tap
         old = tl.load(out_ptr + at)
-        tl.store(out_ptr + at, old + grad)  #~ ERROR: `out_ptr` is read and written by two program instances
+        tl.store(out_ptr + at, old + grad)
+        #~^ ERROR: `out_ptr` is read and written by two program instances
         tl.debug_barrier()
 
 

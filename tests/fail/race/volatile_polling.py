@@ -14,7 +14,8 @@ def hand_over(data_ptr, flag_ptr, out_ptr):
     else:
         while tl.load(flag_ptr, volatile=True) == 0:
             pass
-        tl.store(out_ptr, tl.load(data_ptr))  #~ ERROR: `data_ptr` is read and written by two program instances
+        tl.store(out_ptr, tl.load(data_ptr))
+        #~^ ERROR: `data_ptr` is read and written by two program instances
 
 
 hand_over[(2,)](np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32))

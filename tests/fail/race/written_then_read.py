@@ -11,7 +11,8 @@ def pass_on(x_ptr, out_ptr):
     pid = tl.program_id(0)
     tl.store(x_ptr + pid, pid + 1)
     if pid > 0:
-        before = tl.load(x_ptr + pid - 1)  #~ ERROR: `x_ptr` is read and written by two program instances
+        before = tl.load(x_ptr + pid - 1)
+        #~^ ERROR: `x_ptr` is read and written by two program instances
         tl.store(out_ptr + pid, before)
 
 

@@ -8,7 +8,8 @@ import triton.language as tl
 
 @triton.jit
 def total(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
-    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M, N]).load([0, 0])  #~ ERROR: of `x_ptr` that nothing has written
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M, N]).load([0, 0])
+    #~^ ERROR: of `x_ptr` that nothing has written
     tl.store(out_ptr, tl.sum(x))
 
 

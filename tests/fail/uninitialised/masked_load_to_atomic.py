@@ -10,7 +10,8 @@ import triton.language as tl
 def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offs, mask=offs < n)
-    tl.atomic_add(out_ptr, tl.sum(x))  #~ ERROR: an undefined value goes into `out_ptr` through this atomic_add
+    tl.atomic_add(out_ptr, tl.sum(x))
+    #~^ ERROR: an undefined value goes into `out_ptr` through this atomic_add
 
 
 total[(1,)](np.ones(50, np.float32), np.zeros(1, np.float32), 50, BLOCK=64)

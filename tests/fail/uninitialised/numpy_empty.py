@@ -9,7 +9,8 @@ import triton.language as tl
 @triton.jit
 def accumulate(x_ptr, acc_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
-    acc = tl.load(acc_ptr + offs)  #~ ERROR: this load reads 128 bytes of `acc_ptr` that nothing has written
+    acc = tl.load(acc_ptr + offs)
+    #~^ ERROR: this load reads 128 bytes of `acc_ptr` that nothing has written
     tl.store(acc_ptr + offs, acc + tl.load(x_ptr + offs))
 
 

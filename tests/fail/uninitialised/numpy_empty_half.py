@@ -8,7 +8,8 @@ import triton.language as tl
 
 @triton.jit
 def total(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    x = tl.load(x_ptr + tl.arange(0, BLOCK))  #~ ERROR: this load reads 8 bytes of `x_ptr` that nothing has written
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    #~^ ERROR: this load reads 8 bytes of `x_ptr` that nothing has written
     tl.store(out_ptr, tl.sum(x))
 
 

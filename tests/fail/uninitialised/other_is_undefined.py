@@ -14,4 +14,6 @@ def merge(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offs, x)  #~ ERROR: an undefined value is stored to `out_ptr`
 
 
-merge[(1,)](np.ones(50, np.float32), np.ones(50, np.float32), np.empty(64, np.float32), 50, BLOCK=64)
+merge[(1,)](
+    np.ones(50, np.float32), np.ones(50, np.float32), np.empty(64, np.float32), 50, BLOCK=64
+)

@@ -10,7 +10,8 @@ import triton.language as tl
 def accumulate(x_ptr, acc_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offs)
-    tl.atomic_add(acc_ptr + offs, x)  #~ ERROR: this atomic_add updates 128 bytes of `acc_ptr` that nothing has written
+    tl.atomic_add(acc_ptr + offs, x)
+    #~^ ERROR: this atomic_add updates 128 bytes of `acc_ptr` that nothing has written
 
 
 x = torch.ones(32)

@@ -8,7 +8,8 @@ import triton.language as tl
 
 @triton.jit
 def peek(x_ptr, out_ptr):
-    x = tl.inline_asm_elementwise("ld.global.b32 $0, [$1];", "=r,l", [x_ptr], dtype=tl.int32, is_pure=False, pack=1)  #~ ERROR: blockstep cannot run inline PTX
+    x = tl.inline_asm_elementwise("ld.global.b32 $0, [$1];", "=r,l", [x_ptr], tl.int32, False, 1)
+    #~^ ERROR: blockstep cannot run inline PTX
     tl.store(out_ptr, x)
 
 

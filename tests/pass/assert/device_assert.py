@@ -14,4 +14,6 @@ def gather(index_ptr, x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offs, tl.load(x_ptr + index, mask=index < n, other=0.0))
 
 
-gather[(1,)](np.arange(32, dtype=np.int32), np.ones(30, np.float32), np.zeros(32, np.float32), 30, BLOCK=32)
+gather[(1,)](
+    np.arange(32, dtype=np.int32), np.ones(30, np.float32), np.zeros(32, np.float32), 30, BLOCK=32
+)

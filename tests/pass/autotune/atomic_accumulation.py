@@ -7,7 +7,9 @@ import triton.language as tl
 
 
 @triton.autotune(
-    configs=[triton.Config({"B": b}) for b in (16, 32, 64, 128)], key=["n"], reset_to_zero=["out_ptr"]
+    configs=[triton.Config({"B": b}) for b in (16, 32, 64, 128)],
+    key=["n"],
+    reset_to_zero=["out_ptr"],
 )
 @triton.jit
 def total(x_ptr, out_ptr, n, B: tl.constexpr):

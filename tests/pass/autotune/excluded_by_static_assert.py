@@ -6,7 +6,9 @@ import triton
 import triton.language as tl
 
 
-@triton.autotune(configs=[triton.Config({"BLOCK": n}) for n in (64, 16)], key=["n"])
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": n}) for n in (64, 16)], key=["n"], restore_value=["x_ptr"]
+)
 @triton.jit
 def double(x_ptr, n: tl.constexpr, BLOCK: tl.constexpr):
     tl.static_assert(n % BLOCK == 0)

@@ -8,9 +8,13 @@ import triton.language as tl
 
 @triton.jit
 def copy(x_ptr, out_ptr, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    block = tl.make_block_ptr(x_ptr, (M, N), (N, 1), (tl.program_id(0) * BLOCK_M, 0), (BLOCK_M, BLOCK_N), (1, 0))
+    block = tl.make_block_ptr(
+        x_ptr, (M, N), (N, 1), (tl.program_id(0) * BLOCK_M, 0), (BLOCK_M, BLOCK_N), (1, 0)
+    )
     x = tl.load(block, boundary_check=(0, 1))
-    out = tl.make_block_ptr(out_ptr, (M, N), (N, 1), (tl.program_id(0) * BLOCK_M, 0), (BLOCK_M, BLOCK_N), (1, 0))
+    out = tl.make_block_ptr(
+        out_ptr, (M, N), (N, 1), (tl.program_id(0) * BLOCK_M, 0), (BLOCK_M, BLOCK_N), (1, 0)
+    )
     tl.store(out, x, boundary_check=(0, 1))
 
 

@@ -1,4 +1,4 @@
-"""A tensor descriptor checks its own boundary: what lies outside reads as zero and is not stored."""
+"""A descriptor checks its own boundary: what lies outside reads as zero and is not stored."""
 
 import numpy as np
 

@@ -1,12 +1,11 @@
 """Every configuration masks its tail."""
 
+import os
+
 import numpy as np
 
 import triton
 import triton.language as tl
-
-
-import os
 
 os.environ["BLOCKSTEP_AUTOTUNE"] = "every"  # judge every configuration
 

@@ -18,6 +18,10 @@ def matmul(a_ptr, b_ptr, c_ptr, K, N: tl.constexpr, B: tl.constexpr):
     tl.store(c_ptr + m * N + n, acc)
 
 
-a, b, c = np.ones((16, 40), np.float32), np.ones((40, 16), np.float32), np.zeros((16, 16), np.float32)
+a, b, c = (
+    np.ones((16, 40), np.float32),
+    np.ones((40, 16), np.float32),
+    np.zeros((16, 16), np.float32),
+)
 matmul[(1,)](a, b, c, 40, N=16, B=16)
 assert (c == 40).all()

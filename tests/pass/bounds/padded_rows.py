@@ -1,4 +1,4 @@
-"""A view of padded rows, read with the padding of its own row: strides passed as numbers explain it."""
+"""Rows that are summed with the stride that was passed."""
 
 import numpy as np
 

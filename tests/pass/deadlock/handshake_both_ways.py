@@ -9,7 +9,7 @@ import triton.language as tl
 @triton.jit
 def ping_pong(ball_ptr, ROUNDS: tl.constexpr):
     me = tl.program_id(0)
-    for i in range(ROUNDS):
+    for _ in range(ROUNDS):
         while tl.atomic_add(ball_ptr, 0) % 2 != me:
             pass
         tl.atomic_add(ball_ptr, 1)

@@ -1,5 +1,6 @@
 # One launch fills part of a scratch array, the next reads just that part.
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -1,4 +1,4 @@
-"""The layer-norm lock: taken with a compare-and-swap, given back after a barrier with an exchange."""
+"""The layer-norm lock: taken with a compare-and-swap, given back after a barrier."""
 
 import numpy as np
 

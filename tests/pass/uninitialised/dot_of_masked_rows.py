@@ -14,6 +14,10 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N: tl.constexpr):
     tl.store(c_ptr + m * N + n, tl.dot(a, b), mask=m < M)
 
 
-a, b, c = np.ones((10, 16), np.float32), np.ones((16, 16), np.float32), np.zeros((10, 16), np.float32)
+a, b, c = (
+    np.ones((10, 16), np.float32),
+    np.ones((16, 16), np.float32),
+    np.zeros((10, 16), np.float32),
+)
 matmul[(1,)](a, b, c, 10, N=16)
 assert (c == 16).all()

@@ -14,4 +14,10 @@ def pick(x_ptr, keep_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offs, x, mask=(keep != 0) & (offs < n))
 
 
-pick[(1,)](np.ones(50, np.float32), np.arange(50, dtype=np.int8) % 2, np.zeros(50, np.float32), 50, BLOCK=64)
+pick[(1,)](
+    np.ones(50, np.float32),
+    np.arange(50, dtype=np.int8) % 2,
+    np.zeros(50, np.float32),
+    50,
+    BLOCK=64,
+)

@@ -14,4 +14,6 @@ def gather(index_ptr, x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offs, x, mask=offs < n)
 
 
-gather[(1,)](np.arange(50, dtype=np.int32), np.ones(50, np.float32), np.zeros(50, np.float32), 50, BLOCK=64)
+gather[(1,)](
+    np.arange(50, dtype=np.int32), np.ones(50, np.float32), np.zeros(50, np.float32), 50, BLOCK=64
+)

@@ -13,4 +13,6 @@ def merge(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offs, tl.load(x_ptr + offs, mask=offs < n, other=y))
 
 
-merge[(1,)](np.ones(50, np.float32), np.ones(64, np.float32), np.empty(64, np.float32), 50, BLOCK=64)
+merge[(1,)](
+    np.ones(50, np.float32), np.ones(64, np.float32), np.empty(64, np.float32), 50, BLOCK=64
+)

@@ -14,4 +14,10 @@ def sort_and_count(x_ptr, sorted_ptr, bins_ptr, n, BLOCK: tl.constexpr):
     tl.store(bins_ptr + offs, tl.histogram(x, BLOCK))
 
 
-sort_and_count[(1,)](np.arange(50, dtype=np.int32)[::-1].copy(), np.empty(64, np.int32), np.empty(64, np.int32), 50, BLOCK=64)
+sort_and_count[(1,)](
+    np.arange(50, dtype=np.int32)[::-1].copy(),
+    np.empty(64, np.int32),
+    np.empty(64, np.int32),
+    50,
+    BLOCK=64,
+)
