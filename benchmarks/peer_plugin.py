@@ -3,12 +3,20 @@
 `PEER_MODE=interpreter` leaves `is_interpreter()` true. `PEER_MODE=paths` sets it to false, so that
 the tests take the paths that an interpreter is expected to skip (bf16, reduced dot precisions,
 narrow atomics); the target then calls itself "blockstep", because tests read PTX from a kernel
-where the target calls itself "cuda", and nothing here makes PTX.
+where the target calls itself "cuda", and nothing here makes PTX. A test that takes longer than
+`PEER_LIMIT` seconds fails.
 """
 
 import os
+import signal
+from collections.abc import Generator
+from typing import NoReturn
+
+import pytest
 
 import blockstep
+
+LIMIT = int(os.environ.get("PEER_LIMIT", "60"))
 
 os.environ["TRITON_INTERPRET"] = "0" if os.environ.get("PEER_MODE") == "paths" else "1"
 blockstep.install()
@@ -19,3 +27,17 @@ if os.environ.get("PEER_MODE") == "paths":
 
     active = driver.active
     active.get_current_target = lambda: GPUTarget("blockstep", 90, 32)
+
+
+def _too_long(number: int, frame: object) -> NoReturn:
+    pytest.fail(f"took longer than {LIMIT} seconds")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None]:
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

@@ -82,6 +82,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--mode", choices=["interpreter", "paths"])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for one mode")
+    parser.add_argument("--limit", type=int, default=60, help="seconds for one test")
     parser.add_argument("-k", dest="only", default="", help="as pytest's -k")
     parser.add_argument("--json", help="write the counts and every failure there")
     return parser.parse_args()
@@ -107,7 +108,7 @@ def _run(mode: str, units: Path, files: list[str], options: argparse.Namespace) 
         *(["-k", options.only] if options.only else []),
         *files,
     ]  # fmt: skip
-    environment = dict(os.environ, PEER_MODE=mode, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    environment = dict(os.environ, PEER_MODE=mode, PEER_LIMIT=str(options.limit), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     environment["PYTHONPATH"] = os.pathsep.join([str(HERE), environment.get("PYTHONPATH", "")])
     started = time.perf_counter()
     with open(units.parent / f"{mode}.txt", "w") as log:

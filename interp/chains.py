@@ -28,9 +28,12 @@ class Chains:
 
     def add(self, chain: int, e: Epoch) -> int:
         """The chain with `e` in it."""
-        known = e.memo.get(chain)
+        memo = e.memo
+        if memo is None:
+            memo = e.memo = {}
+        known = memo.get(chain)
         if known is None:
-            known = e.memo[chain] = self._add(chain, e)
+            known = memo[chain] = self._add(chain, e)
         return known
 
     def _add(self, chain: int, e: Epoch) -> int:

@@ -23,7 +23,7 @@ from collections import OrderedDict
 import numpy as np
 import numpy.typing as npt
 
-from blockstep.findings import Program, Site
+from blockstep.findings import Access, Program
 
 SCALAR, BLOCK = 0, 1
 _NOTHING: set[int] = set()  # of every instance that has ended; nothing is added to it
@@ -50,19 +50,19 @@ class Epoch:
     )
 
     def __init__(
-        self, number: int, instance: Instance, stream: int, site: Site, op: str, writes: bool
+        self, number: int, instance: Instance, stream: int, access: Access, writes: bool
     ) -> None:
         self.number = number
         self.instance = instance
         self.stream = stream
         self.clock = instance.block if stream else instance.scalar
-        self.site, self.op, self.writes = site, op, writes
-        self.atomic = False
-        self.narrow = False  # scope "cta": atomic for its own program instance only
-        self.size = 0
-        self.sem: str | None = None
-        self.scope: str | None = None
-        self.memo: dict[int, int] = {}  # chain -> chain with this epoch added
+        self.site, self.op, self.writes = access.site, access.op, writes
+        self.size = access.itemsize
+        self.sem, self.scope = access.sem, access.scope
+        self.atomic = access.kind == "atomic" or self.sem == "volatile"
+        # Scope "cta": atomic for its own program instance only.
+        self.narrow = self.atomic and self.scope == "cta"
+        self.memo: dict[int, int] | None = None  # chain -> chain with this epoch added
 
 
 class Instance:

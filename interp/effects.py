@@ -15,6 +15,7 @@ import numpy as np
 from blockstep.errors import DeviceAssertionError, OutOfBoundsError, ReadOnlyError
 from blockstep.findings import Access, AssertFailed, FalseHint, Lanes, Mark, Site
 from blockstep.interp import atomics, marks
+from blockstep.interp.events import hooks
 from blockstep.interp.forms import Affine, Box, Uniform, compact
 from blockstep.interp.memory import Storage, View
 from blockstep.interp.reach import Reach, reach_of
@@ -64,12 +65,19 @@ def _parts(
     return parts
 
 
+def _view(pointer: tensor) -> View | None:
+    """The one view that a pointer came from, if that is known."""
+    return pointer.origin if isinstance(pointer.origin, View) else None
+
+
 def _check_operands(
     machine: StepMachine, pointer: tensor, mask: tensor | None, site: Site, op: str, view: Any
 ) -> None:
     """Marked addresses and masks decide what is touched: report them. Where a reported address
     lies is no news then."""
     machine.known = None
+    if machine.judge is None:
+        return
     if mask is not None and mask.marks is not None:
         machine.reach(mask, "mask", site, op=op, view=view)
     if pointer.marks is not None:
@@ -83,8 +91,11 @@ def _shown(machine: StepMachine, access: Access) -> Any:
     if machine.judge is None:
         return _guarded(machine, access)
     access.known = machine.known
-    for checker in machine.checkers:
-        skip = checker.access(access)
+    ears = machine.ears
+    if ears is None:
+        ears = machine.ears = hooks(machine.checkers, "access")
+    for hear in ears:
+        skip = hear(access)
         if skip is not None:
             active = ~skip if active is None else access.mask & ~skip
             access.mask, access.skipped = active, True
@@ -149,19 +160,17 @@ def _load(machine: StepMachine, op: Op, operands: Operands, attributes: Attribut
     kind = op.rule(pointer.type)
     site = user_site()
     lanes = _partial(mask)
-    if machine.judge is not None:
-        origin = pointer.origin if isinstance(pointer.origin, View) else None
-        _check_operands(machine, pointer, mask, site, "load", origin)
+    machine.known = None
+    if pointer.marks is not None or (mask is not None and mask.marks is not None):
+        _check_operands(machine, pointer, mask, site, "load", _view(pointer))
     fill = None if other is None else compact(other)
     data, skipped = _read(machine, pointer, lanes, kind, fill, site, "load", attributes)
     result = tensor(data, kind)
-    if machine.judge is not None or machine.watched:
+    if (lanes is not None or skipped is not None) and (machine.judge is not None or machine.watched):
         _poison(machine, result, pointer, lanes, other, site, skipped)
     while machine.unread:
         unread = machine.unread.pop()
         marks.add(result, "unread", unread.lanes, unread.tell)
-    if kind.scalar.is_ptr():
-        result.origin = None
     return result
 
 
@@ -181,9 +190,9 @@ def _read(
     for view, storage, lanes in _parts(machine, pointer, active):
         access = Access(
             name, view, storage, "read", dtype.itemsize, pointer, lanes,
-            machine.scheduler.program, site,
-            sem="volatile" if attributes.get("volatile") else None,
-            reach=_reach(pointer, lanes, dtype.itemsize),
+            machine.scheduler.program, site, None,
+            "volatile" if attributes["volatile"] else None, None,
+            _reach(pointer, lanes, dtype.itemsize),
         )  # fmt: skip
         allowed = _shown(machine, access)
         if allowed is not lanes:
@@ -223,7 +232,7 @@ def _note_load(
     pending = machine.pending
     form = pointer.form
     address = form.const if type(form) is Affine else int(np.ravel(pointer.handle)[0])
-    if attributes.get("volatile"):
+    if attributes["volatile"]:
         machine.scheduler.note_event(
             site.key, False, (address, np.asarray(data).tobytes()), "load", address
         )
@@ -272,14 +281,12 @@ def _store(machine: StepMachine, op: Op, operands: Operands, attributes: Attribu
     pointer, value, mask = operands
     site = user_site()
     lanes = _partial(mask)
-    if machine.judge is not None:
-        origin = pointer.origin if isinstance(pointer.origin, View) else None
-        _check_operands(machine, pointer, mask, site, "store", origin)
-        if value.marks is not None:
-            active = _flags(lanes)
-            machine.reach(
-                value, "store", site, active=active, op="store", view=origin, only=_STORED
-            )
+    machine.known = None
+    if pointer.marks is not None or (mask is not None and mask.marks is not None):
+        _check_operands(machine, pointer, mask, site, "store", _view(pointer))
+    if value.marks is not None and machine.judge is not None:
+        active, view = _flags(lanes), _view(pointer)
+        machine.reach(value, "store", site, active=active, op="store", view=view, only=_STORED)
     _write(machine, pointer, compact(value), lanes, site, "store")
 
 
@@ -293,8 +300,8 @@ def _write(
         _refuse_read_only(view, storage, lanes)
         access = Access(
             name, view, storage, "write", value.dtype.itemsize, pointer, lanes,
-            machine.scheduler.program, site, value,
-            reach=_reach(pointer, lanes, value.dtype.itemsize),
+            machine.scheduler.program, site, value, None, None,
+            _reach(pointer, lanes, value.dtype.itemsize),
         )  # fmt: skip
         allowed = _shown(machine, access)
         if storage is None:
@@ -544,7 +551,7 @@ def _check_hint(machine: StepMachine, x: tensor, hint: str, claimed: tuple[int, 
     else:
         itemsize = 1
     for axis, n in enumerate(claimed):
-        broken = _broken(data, hint, n, axis, itemsize)
+        broken = _broken(data, hint, n, axis, itemsize, 0)
         if broken is not None and np.any(broken):
             first = data[broken][:4] if data.ndim else [data]
             seen = tuple(str(int(v)) for v in np.ravel(first))
@@ -568,23 +575,28 @@ def breaks_hint(
     for axis, n in enumerate(claimed):
         scalar = data.ndim == lead
         if scalar and hint == "multiple_of":
-            broken = data % (n * itemsize) != 0
+            broken = data % n != 0
         else:
-            broken = None if scalar else _broken(data, hint, n, lead + axis, itemsize)
+            broken = None if scalar else _broken(data, hint, n, lead + axis, itemsize, lead)
         if broken is not None and broken.any():
             return True
     return False
 
 
-def _broken(data: Any, hint: str, n: int, axis: int, itemsize: int) -> Any:
+def _broken(data: Any, hint: str, n: int, axis: int, itemsize: int, lead: int) -> Any:
+    """The elements for which a promise is false; addresses are promised in bytes."""
     if n <= 1:
         return None
     if hint == "multiple_of":
         if data.ndim == 0:
-            return np.asarray(data % (n * itemsize) != 0)
-        # The promise is on the first element of each run of contiguous values along the axis.
+            return np.asarray(data % n != 0)
+        # The promise is on the first element of each run of contiguous values along the axis, and
+        # the compiler only uses that of an axis with such runs, if there is one.
         starts = _run_starts(data, axis, itemsize)
-        return starts & (data % (n * itemsize) != 0)
+        others = [a for a in range(lead, data.ndim) if a != axis]
+        if starts.all() and not all(_run_starts(data, a, itemsize).all() for a in others):
+            return None
+        return starts & (data % n != 0)
     if data.ndim == 0 or data.shape[axis] % n:
         return None
     runs = np.moveaxis(data, axis, -1).reshape(-1, data.shape[axis] // n, n)

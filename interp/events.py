@@ -117,6 +117,12 @@ class Checker:
         )
 
 
+def hooks(checkers: Iterable[Checker], name: str) -> tuple[Callable[..., Any], ...]:
+    """One hook of all checkers that override it."""
+    empty = getattr(Checker, name)
+    return tuple([getattr(c, name) for c in checkers if getattr(type(c), name) is not empty])
+
+
 def hear(checkers: Iterable[Checker], access: Access) -> Flags | None:
     """Asks every checker about `access`, whose mask loses the lanes to skip: the answer."""
     skipped: Flags | None = None

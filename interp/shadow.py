@@ -53,13 +53,28 @@ def put(table: Table, index: Index, value: Any) -> None:
 class Cells:
     """The tables of one storage, which begins at `base` and has `nbytes` bytes."""
 
-    __slots__ = ("base", "grain", "nbytes", "shift", "tables")
+    __slots__ = ("base", "filled", "grain", "nbytes", "shift", "tables")
 
     def __init__(self, base: int, nbytes: int, grain: int) -> None:
         self.base, self.nbytes = base, nbytes
         self.grain = grain
         self.shift = grain.bit_length() - 1
         self.tables: dict[str, Table] = {}
+        self.filled: dict[str, tuple[int, int]] = {}  # a stretch with all cells that are not 0
+
+    def is_new(self, name: str, reach: Reach) -> bool:
+        """Whether the cells of a reach are surely 0 yet, as those of most stores are."""
+        low, high = self.filled.get(name, (0, 0))
+        return reach.high <= low or high <= reach.low
+
+    def fill(self, name: str, reach: Reach, index: Index, value: int) -> None:
+        """Sets the cells of a reach in a table for which `is_new` is asked."""
+        put(self.table(name), index, value)
+        low, high = self.filled.get(name, (reach.low, reach.high))
+        self.filled[name] = (
+            reach.low if reach.low < low else low,
+            reach.high if reach.high > high else high,
+        )
 
     def table(self, name: str) -> Table:
         """A table, all zeros at first."""

@@ -56,6 +56,7 @@ class StepMachine:
     pending: list[Any] = field(default_factory=list)
     known: Any = None  # lanes of the running access whose address was reported
     unread: list[Unread] = field(default_factory=list)  # of the load that is being executed
+    ears: tuple[Any, ...] | None = None  # what accesses are shown to; None: not yet known
 
     def emit(self, op: Op, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
         """The value of one operation."""

@@ -86,10 +86,27 @@ def _annotation_text(found: Any) -> str:
     return getattr(found, "__name__", str(found))
 
 
+class _HostSignature:
+    """`inspect.signature` of a jit function: on the host it takes anything."""
+
+    signature = inspect.Signature(
+        [
+            inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+            inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+        ]
+    )
+
+    def __get__(self, instance: Any, owner: Any = None) -> inspect.Signature:
+        if instance is None:
+            raise AttributeError("__signature__")
+        return self.signature
+
+
 class JITFunction(KernelInterface[Any]):
     """A Python function of the kernel language."""
 
     __blockstep_jit__ = True
+    __signature__ = _HostSignature()
 
     def __init__(
         self,

@@ -123,6 +123,9 @@ def try_grid(
     if seed and chosen.has_atomics:
         return None
     machine = GridMachine(ir, chosen, grid, arguments_of(bound), judged)
+    if judged:
+        for storage in machine.storages(None).values():
+            _ = storage.written  # looked up before the kernel writes: it tells what the host wrote
     written = machine.storages(chosen.written)
     both = {k: s for k, s in machine.storages(chosen.read).items() if k in written}
     if any(s.readonly for s in written.values()):

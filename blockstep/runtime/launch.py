@@ -28,7 +28,7 @@ from blockstep.findings import (
 from blockstep.findings import Deadlock as DeadlockFound
 from blockstep.interp import breakpoints
 from blockstep.interp.checkers import checkers_for
-from blockstep.interp.events import Checker, Launched
+from blockstep.interp.events import Launched, hooks
 from blockstep.interp.scheduler import Deadlock, Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language import frames
@@ -326,18 +326,19 @@ def _instance(
     current: session.Session,
 ) -> Callable[[Program], object]:
     """The function that runs one program instance."""
-    checkers: tuple[Checker, ...] = tuple(machine.checkers)
+    begin = hooks(machine.checkers, "instance")
+    end = hooks(machine.checkers, "instance_end")
     on_instance = current.on_instance
 
     def instance(program: Program) -> None:
         machine.pending = []
-        for checker in checkers:
-            checker.instance(program)
+        for hook in begin:
+            hook(program)
         if on_instance is not None:
             on_instance(machine.kernel, body.__code__, program)
         body(**values)
-        for checker in checkers:
-            checker.instance_end(program)
+        for hook in end:
+            hook(program)
         if shown is not None:
             shown.step()
 

@@ -33,7 +33,7 @@ from blockstep.findings import (
 from blockstep.interp.events import Checker, Flags, Launched
 from blockstep.interp.memory import Storage
 from blockstep.interp.reach import Addresses, Reach, reach_of
-from blockstep.interp.shadow import Cells, distinct, put, under
+from blockstep.interp.shadow import Cells, distinct, under
 
 LAST = "last"
 _HELD = 64 << 20  # bytes of stores that an instance remembers; past it the oldest are forgotten
@@ -50,7 +50,7 @@ class Stored:
     @property
     def nbytes(self) -> int:
         """The memory that this record keeps."""
-        return int(self.before.nbytes) + self.reach.nbytes
+        return self.before.nbytes + self.reach.nbytes  # type: ignore[no-any-return]
 
     def lane_at(self, addresses: Addresses) -> npt.NDArray[np.int64]:
         """Which active lane stored to each address; -1 where its element begins elsewhere."""
@@ -101,10 +101,6 @@ class Overlap(Checker):
         self._cells.clear()
         self._states.clear()
 
-    def instance(self, program: Program) -> None:
-        """A new instance has stored nothing."""
-        self._states[program] = _State(self._count)
-
     def instance_end(self, program: Program) -> None:
         """What another instance does is no overlap."""
         self._states.pop(program, None)
@@ -135,6 +131,8 @@ class Overlap(Checker):
         assert access.storage is not None
         cells = self._cells[id(access.storage)][1]
         index = cells.index(reach)  # before the table: it may refine it
+        if cells.is_new(LAST, reach):
+            return
         there = under(cells.table(LAST), index)
         if _newest(there) <= state.floor:
             return
@@ -160,15 +158,14 @@ class Overlap(Checker):
             held = self._cells[id(storage)] = (storage, made)
         cells = held[1]
         index = cells.index(reach)
-        table = cells.table(LAST)
-        there = under(table, index)
-        if _newest(there) > state.floor:
-            for number in distinct(there):
+        if not cells.is_new(LAST, reach):
+            there = under(cells.table(LAST), index)
+            for number in distinct(there) if _newest(there) > state.floor else ():
                 past = state.stores.get(number)
                 if past is not None and not _same_lanes(past, access):
                     self._over(access, reach, cells.lanes(there == number, reach.size), past)
         self._count += 1
-        put(table, index, self._count)
+        cells.fill(LAST, reach, index, self._count)
         state.keep(self._count, Stored(access, reach, _there(storage, reach)))
 
     def _over(self, access: Access, reach: Reach, lanes: Flags, past: Stored) -> None:

@@ -75,7 +75,7 @@ class Race(Checker):
 
     def instance_end(self, program: Program) -> None:
         """What only a running instance needs is dropped."""
-        self.clocks.of(program).end()
+        self._instance(program).end()
 
     def barrier(self, program: Program, site: Site) -> None:
         """Orders the lanes of one instance, no others."""
@@ -156,23 +156,13 @@ class Race(Checker):
 
     def _epoch(self, access: Access, p: Instance, scalar: bool, writes: bool) -> Epoch:
         stream = SCALAR if scalar else BLOCK
-        key = (
-            access.site.key,
-            access.op,
-            writes,
-            access.itemsize,
-            p.block if stream else p.scalar,
-            stream,
-        )
+        clock = p.block if stream else p.scalar
+        key = (access.site.key, access.op, writes, access.itemsize, clock, stream)
         e = p.epochs.get(key)
         if e is None:
-            e = Epoch(len(self.chains.epochs), p, stream, access.site, access.op, writes)
-            e.size = access.itemsize
-            e.atomic = access.kind == "atomic" or access.sem == "volatile"
-            e.narrow = e.atomic and access.scope == "cta"
-            e.sem, e.scope = access.sem, access.scope
-            self.chains.epochs.append(e)
-            p.epochs[key] = e
+            epochs = self.chains.epochs
+            e = p.epochs[key] = Epoch(len(epochs), p, stream, access, writes)
+            epochs.append(e)
         return e
 
     def _load(self, access: Access, reach: Reach, p: Instance, shadow: Shadow) -> None:
@@ -208,7 +198,7 @@ class Race(Checker):
         if SYNC in shadow.tables:
             put(shadow.tables[SYNC], index, 0)
         e = self._epoch(access, p, reach.scalar, writes=True)
-        put(shadow.table(WRITE), index, e.number)
+        shadow.fill(WRITE, reach, index, e.number)
 
     def _touch_atomically(
         self, access: Access, reach: Reach, p: Instance, shadow: Shadow, writes: bool
@@ -240,7 +230,7 @@ class Race(Checker):
     def _against_writes(
         self, access: Access, reach: Reach, shadow: Shadow, index: Index, p: Instance
     ) -> None:
-        if WRITE not in shadow.tables:
+        if shadow.is_new(WRITE, reach):
             return
         before = under(shadow.tables[WRITE], index)
         for number in distinct(before):

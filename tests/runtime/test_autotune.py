@@ -161,9 +161,17 @@ def test_the_rule_measure_times_every_configuration(monkeypatch: pytest.MonkeyPa
     assert list(tuner.configs_timings) == TWO
 
 
+def test_the_rule_every_tries_each_configuration_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(tuning.ENVIRONMENT, "every")
+    tuner, kernel = tuned(TWO)
+    tuner[(1,)](np.ones(1), 1)
+    assert list(tuner.configs_timings) == TWO and tuner.best_config == TWO[0]
+    assert len(kernel.launches) == len(TWO) + 1
+
+
 def test_an_unknown_rule_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(tuning.ENVIRONMENT, "best")
-    with pytest.raises(ValueError, match="it is one of first, measure, rerun"):
+    with pytest.raises(ValueError, match="it is one of first, measure, every, rerun"):
         tuning.rule()
 
 
