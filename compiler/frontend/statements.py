@@ -48,7 +48,10 @@ class Statements(Expressions):
         for position, node in enumerate(nodes):
             self.reject(node)
             if isinstance(node, ast.If):
-                outcome = self._if(node, nodes[position + 1 :])
+                rest = nodes[position + 1 :]
+                outcome = self._if(node, rest)
+                if isinstance(outcome, list):
+                    return self.run(outcome + rest)
                 if outcome is not None:
                     return outcome
                 continue
@@ -128,13 +131,15 @@ class Statements(Expressions):
 
     # if
 
-    def _if(self, node: ast.If, rest: list[ast.stmt]) -> Returned | None:
+    def _if(self, node: ast.If, rest: list[ast.stmt]) -> Returned | list[ast.stmt] | None:
+        """How it returns. Where the condition is constant: the branch to go on with, before `rest`,
+        since an `if` in it that returns has to know what follows."""
         with self.at(node.test):
             test = self.evaluate(node.test)
             if type(test) is not tensor:
                 test = during.if_test(test)
         if test is True or test is False:
-            return self.run(node.body if test else node.orelse)
+            return node.body if test else node.orelse
         if test.type.shape and test.numel != 1:
             raise self.error(node.test, "Boolean value of Tensor with more than one value is "
                              "ambiguous", UnsupportedLanguageConstruct)  # fmt: skip

@@ -42,7 +42,9 @@ class Part:
 
     def _take(self, value: Lanes) -> Lanes:
         result = Lanes(value.type)
-        if value.const is not None:
+        if value.box is not None:
+            result.box = value.box
+        elif value.const is not None:
             result.const, result.strides = self.rows(value.const), value.strides
         else:
             result.array = self.rows(value.array)

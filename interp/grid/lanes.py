@@ -5,6 +5,7 @@ cheapest form that is exact:
 
 * `const + sum(strides[k] * position[k])` for integers and addresses, where `const` is a Python
   integer or a small array over the programs (shape lead, axes of length 1 where it does not vary);
+* for a mask: the rectangle of the block in which it is on;
 * an array of shape lead + block, any of whose axes may have length 1 where nothing varies.
 
 Invariant: arrays broadcast to lead + block shape; an affine value's elements all lie in the type's
@@ -22,6 +23,7 @@ import numpy as np
 from blockstep.language.types import dtype
 
 Shape = tuple[int, ...]
+Box = tuple[tuple[int, int], ...]
 NONE: frozenset[Any] = frozenset()
 LEAD = 3
 SAFE = 1 << 62  # numbers below it can be added without leaving 64 bits
@@ -30,14 +32,15 @@ SAFE = 1 << 62  # numbers below it can be added without leaving 64 bits
 class Lanes:
     """One IR value in one batch."""
 
-    __slots__ = ("type", "const", "strides", "array", "limits", "origin", "undefined", "taints",
-                 "implies", "_dense")  # fmt: skip
+    __slots__ = ("type", "const", "strides", "array", "box", "limits", "origin", "undefined",
+                 "taints", "implies", "_dense")  # fmt: skip
 
     def __init__(self, type: dtype) -> None:
         self.type = type
         self.const: Any = None  # affine, if not None
         self.strides: Shape = ()
         self.array: Any = None
+        self.box: Box | None = None  # a mask that is on in a rectangle, the same for all programs
         self.limits: tuple[int, int] | None = None
         self.origin: Any = None
         self.undefined: frozenset[Any] = NONE  # masks (Lanes): undefined where one of them is off
@@ -66,6 +69,10 @@ class Lanes:
         return np.broadcast_to(data, data.shape[:LEAD] + shape)
 
     def _written_out(self) -> Any:
+        if self.box is not None:
+            out = np.zeros((1,) * LEAD + self.shape, bool)
+            out[(slice(None),) * LEAD + tuple([slice(a, b) for a, b in self.box])] = True
+            return out
         rank = len(self.shape)
         const = np.asarray(self.const, np.int64)
         lead = const.shape if const.ndim else (1,) * LEAD

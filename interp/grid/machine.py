@@ -16,7 +16,7 @@ import numpy as np
 
 from blockstep.interp import atomics
 from blockstep.interp.grid import divergence, memory, taints
-from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, carry, constant, of_array
+from blockstep.interp.grid.lanes import LEAD, Box, Lanes, Shape, carry, constant, of_array
 from blockstep.interp.grid.memory import Suspicion, Touch
 from blockstep.interp.grid.plan import Plan
 from blockstep.interp.grid.races import Log
@@ -221,7 +221,8 @@ class GridMachine:
                 raise Suspicion
             if mask is not None and mask.undefined:
                 raise Suspicion
-        found = memory.touch(pointer, self._mask(mask), self.lead)
+        box = mask.box if mask is not None else None
+        found = memory.touch(pointer, None if box else self._mask(mask), self.lead, box)
         memory.prove_inside(found)
         if self.judged:
             self._count(found)
@@ -237,6 +238,8 @@ class GridMachine:
         return array
 
     def _count(self, access: Touch) -> None:
+        if 0 in access.block:
+            return
         if access.mask is None:
             self.touched[...] = True
         else:
@@ -256,9 +259,13 @@ class GridMachine:
             if written:
                 self.log.read(operation, access, self.coordinates, self.grid)
         fill = None if other is None else other.data()
-        data = memory.read(access, kind.scalar.numpy, fill, copy=written)
+        box = mask.box if mask is not None else None
+        if box is not None and access.block != kind.shape:
+            data = _framed(access, kind, fill, box)
+        else:
+            data = memory.read(access, kind.scalar.numpy, fill, copy=written)
         result = of_array(data, kind)
-        if access.mask is not None and mask is not None:
+        if (access.mask is not None or box is not None) and mask is not None:
             if other is None:
                 result.undefined = frozenset({mask})
             else:
@@ -302,6 +309,8 @@ class GridMachine:
             self.log.write(operation, access, self.coordinates, self.grid)
         dtype = pointer.type.scalar.element_ty.numpy
         data = value.data()
+        if mask is not None and mask.box is not None:
+            data = memory.part(data, mask.box)
         memory.write(access, data, dtype)
         if self.judged:
             if access.storage.written is not None:
@@ -350,6 +359,8 @@ class GridMachine:
             if access.storage.written is not None:
                 self.reads[id(access.storage)] = access.storage
                 self._prove_initialised(access)
+        if mask is not None and mask.box is not None:
+            raise Suspicion
         dtype = pointer.type.scalar.element_ty.numpy
         shape = self.lead + access.block
         index = np.broadcast_to(access.dense() - access.storage.base, shape) // dtype.itemsize
@@ -424,6 +435,23 @@ class GridMachine:
         """A barrier orders what is in order here anyway."""
         self.log.barrier()
         return []
+
+
+def _framed(access: Touch, kind: ty.dtype, fill: Any, box: Box) -> Any:
+    """A block of which only a rectangle is read; the rest is the fill value."""
+    dtype = kind.scalar.numpy
+    lead = (1,) * LEAD
+    inner = None
+    if 0 not in access.block:
+        inner = memory.read(access, dtype, None, copy=False)
+        lead = inner.shape[:LEAD]
+    if fill is not None:
+        lead = np.broadcast_shapes(lead, fill.shape[:LEAD])
+    data = np.empty(lead + kind.shape, dtype)
+    data[...] = 0 if fill is None else fill
+    if inner is not None:
+        memory.part(data, box)[...] = inner
+    return data
 
 
 def _one_lead(arrays: list[Any]) -> list[Any]:

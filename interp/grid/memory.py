@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, span
+from blockstep.interp.grid.lanes import LEAD, Box, Lanes, Shape, span
 from blockstep.interp.memory import Storage, View
 
 
@@ -51,6 +51,8 @@ class Touch:
 
     def bounds(self) -> tuple[int, int]:
         """The first byte's address and the one after the last; of the active lanes, if dense."""
+        if 0 in self.block:
+            return 0, 0
         if self.addresses is None:
             low, high = span(self.strides, self.block)
             least, most = (
@@ -68,8 +70,10 @@ class Touch:
         return int(active.min()), int(active.max()) + self.itemsize
 
 
-def touch(pointer: Lanes, mask: Any, lead: Shape) -> Touch:
-    """The access that a pointer block stands for. Raises Suspicion for unknown memory."""
+def touch(pointer: Lanes, mask: Any, lead: Shape, box: Box | None = None) -> Touch:
+    """The access that a pointer block stands for. Raises Suspicion for unknown memory.
+
+    With a rectangle instead of a mask it is an access of that part of the block, unmasked."""
     view = pointer.origin
     if not isinstance(view, View) or view.storage is None:
         raise Suspicion
@@ -79,7 +83,29 @@ def touch(pointer: Lanes, mask: Any, lead: Shape) -> Touch:
         made.starts, made.strides = pointer.const, pointer.strides
     else:
         made.addresses = pointer.array
+    if box is not None:
+        _shrink(made, box)
     return made
+
+
+def _shrink(access: Touch, box: Box) -> None:
+    access.block = tuple([b - a for a, b in box])
+    if access.starts is not None:
+        moved = sum(a * stride for (a, _), stride in zip(box, access.strides, strict=True))
+        access.starts = access.starts + moved
+    else:
+        access.addresses = part(access.addresses, box)
+
+
+def part(array: Any, box: Box) -> Any:
+    """A rectangle of an array over lead + block (axes of length 1 stay)."""
+    if array is None or array.ndim == LEAD:
+        return array
+    cuts = [
+        slice(None) if n == 1 else slice(a, b)
+        for (a, b), n in zip(box, array.shape[LEAD:], strict=True)
+    ]
+    return array[(slice(None),) * LEAD + tuple(cuts)]
 
 
 def prove_inside(access: Touch) -> None:

@@ -84,10 +84,65 @@ def _compare(decide: Callable[[int, int, int, int], bool | None]) -> Rule:
             return None
         answer = decide(*x.extent(), *y.extent())
         if answer is None:
-            return None
+            return _rectangle(x, y, decide, kind)
         return of_array(np.full((1,) * (LEAD + len(kind.shape)), answer), kind)
 
     return rule
+
+
+def _rectangle(
+    x: Lanes, y: Lanes, decide: Callable[[int, int, int, int], bool | None], kind: ty.dtype
+) -> Lanes | None:
+    """A comparison that turns once along one axis, at the same place in every program."""
+    if x.const is None or y.const is None or decide in (_eq, _ne):
+        return None
+    gap, strides = x.const - y.const, [a - b for a, b in zip(x.strides, y.strides, strict=True)]
+    axes = [k for k, stride in enumerate(strides) if stride]
+    if len(axes) != 1:
+        return None
+    if not isinstance(gap, int):
+        if gap.size > 1 and not (gap == gap.flat[0]).all():
+            return None
+        gap = int(gap.flat[0])
+    (axis,) = axes
+    n = kind.shape[axis]
+    on = [bool(decide(v, v, 0, 0)) for v in (gap, gap + strides[axis] * (n - 1))]
+    first = 0 if on[0] else _turn(gap, strides[axis], n, decide, True)
+    last = n if on[1] else _turn(gap, strides[axis], n, decide, False)
+    result = Lanes(kind)
+    result.box = tuple([(first, last) if k == axis else (0, m) for k, m in enumerate(kind.shape)])
+    return result
+
+
+def _turn(gap: int, stride: int, n: int, decide: Any, wanted: bool) -> int:
+    """The first position whose answer is `wanted`, by halving: the answer turns once."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        value = gap + stride * middle
+        if bool(decide(value, value, 0, 0)) is wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _and(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
+    x, y = xs
+    if not kind.scalar.is_int1():
+        return None
+    for one, other in ((x, y), (y, x)):
+        if one.box is None and one.array is not None and one.array.size == 1:
+            if one.array.flat[0]:
+                return other if not (one.undefined or one.taints) else None
+    if x.box is None or y.box is None:
+        return None
+    result = Lanes(kind)
+    result.box = tuple(
+        [(max(a, c), max(min(b, d), max(a, c))) for (a, b), (c, d) in zip(x.box, y.box, strict=True)]
+    )
+    result.implies = x.implies | y.implies | {x, y}
+    return result
 
 
 def _lt(a: int, b: int, c: int, d: int) -> bool | None:
@@ -182,7 +237,14 @@ def _mask_of(result: Lanes, x: Lanes, kind: ty.dtype) -> Lanes:
 def _broadcast(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
     (x,) = xs
     result = Lanes(kind)
-    if x.const is not None:
+    if x.box is not None:
+        result.box = tuple(
+            [
+                (a, b) if m == n else (0, n if b > a else 0)
+                for (a, b), m, n in zip(x.box, x.shape, kind.shape, strict=True)
+            ]
+        )
+    elif x.const is not None:
         old = x.shape
         result.const = x.const
         result.strides = tuple([s if n > 1 else 0 for s, n in zip(x.strides, old, strict=True)])
@@ -198,7 +260,9 @@ def _expand_dims(
     (x,) = xs
     axis = attributes["axis"]
     result = Lanes(kind)
-    if x.const is not None:
+    if x.box is not None:
+        result.box = (*x.box[:axis], (0, 1), *x.box[axis:])
+    elif x.const is not None:
         result.const = x.const
         result.strides = x.strides[:axis] + (0,) + x.strides[axis:]
     else:
@@ -211,7 +275,9 @@ def _permute(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) 
     (x,) = xs
     dims = attributes["dims"]
     result = Lanes(kind)
-    if x.const is not None:
+    if x.box is not None:
+        result.box = tuple([x.box[d] for d in dims])
+    elif x.const is not None:
         result.const, result.strides = x.const, tuple([x.strides[d] for d in dims])
     else:
         result.array = x.array.transpose((0, 1, 2, *[LEAD + d for d in dims]))
@@ -249,4 +315,5 @@ RULES: dict[str, Rule] = {
     "expand_dims": _expand_dims,
     "permute": _permute,
     "cast": _cast,
+    "and": _and,
 }
