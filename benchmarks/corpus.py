@@ -99,7 +99,7 @@ def compare(ours: list[Any], theirs: list[Any]) -> dict[str, Any]:
     refused, extra, unjudged = [], [], []
     counts: collections.Counter[str] = collections.Counter()
     for mine, other in zip(ours, theirs, strict=True):
-        if mine["ok"] is None or other["ok"] is None:
+        if any(a["ok"] is None or a["why"].startswith("TimeoutError") for a in (mine, other)):
             counts["not judged"] += 1
             unjudged.append(mine if mine["ok"] is None else other)
             continue

@@ -254,6 +254,8 @@ def answer(compiler: Any, corpus: Corpus, wanted: dict[str, Any]) -> dict[str, A
         with contextlib.redirect_stdout(io.StringIO()):
             compiler.compile(function, told["signature"], constants)
         found = {"ok": True, "why": ""}
+    except TimeoutError:
+        raise
     except BaseException as error:  # noqa: BLE001 (a compiler's error is the answer)
         found = {"ok": False, "why": _why(error)}
     signal.alarm(0)

@@ -48,7 +48,9 @@ def guess(tree: ast.FunctionDef, callees: Any, truth: bool = True) -> dict[str, 
 
 def _defaults(tree: ast.FunctionDef) -> dict[str, Any]:
     names = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
-    found = dict(zip(names[len(names) - len(tree.args.defaults) :], tree.args.defaults, strict=True))
+    found = dict(
+        zip(names[len(names) - len(tree.args.defaults) :], tree.args.defaults, strict=True)
+    )
     return {k: v.value for k, v in found.items() if isinstance(v, ast.Constant)}
 
 

@@ -8,7 +8,6 @@ elsewhere in the file. Invariant: an entry without a kind is refused, it is no w
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -18,7 +17,6 @@ from pathlib import Path, PurePath
 from blockstep.diagnostics import source
 from blockstep.findings import CHECKERS, KINDS, OURS, Finding, names, unknown_names
 
-COMMENT = re.compile(r"#.*\bblockstep:\s*allow\(([^)]*)\)")
 HEADER = (
     "# Findings that blockstep shall not report; written by --write-allow, meant to be edited.\n"
 )
@@ -75,19 +73,8 @@ class AllowList:
 
 def allowed_by_comment(finding: Finding) -> bool:
     """Whether a comment at the finding's expression or statement allows it."""
-    span = finding.span
-    return any(
-        names(chosen, finding.kind)
-        for n in source.statement_lines(span)
-        for chosen in [comment_names(source.line_text(span.file, n))]
-        if chosen
-    )
-
-
-def comment_names(line: str) -> frozenset[str]:
-    """The kinds and checkers that the comment on a line allows."""
-    found = COMMENT.search(line)
-    return frozenset(found[1].replace(",", " ").split()) if found else frozenset()
+    chosen = source.allowed_names(finding.span)
+    return bool(chosen) and names(chosen, finding.kind)
 
 
 def line_of(finding: Finding) -> str:

@@ -175,7 +175,7 @@ def _options(told: Any) -> Options:
         launches=_launches(getattr(told, "launch", None)),
         max_findings=getattr(told, "max_findings", None),
         fail_on=getattr(told, "fail_on", "error"),
-        progress=sys.stderr.isatty(),
+        progress=sys.stderr.isatty() and told.command is not _debug,
     )
 
 

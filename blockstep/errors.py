@@ -95,10 +95,10 @@ class CompilationError(TritonError):
 
     def _format(self) -> str:
         parts = [self._place()]
-        if self.error_message:
-            parts.append(self.error_message)
         if self.span is not None:
             parts.append(f"  --> {self.span.file}:{self.span.line}:{self.span.column}")
+        if self.error_message:
+            parts.append(self.error_message)
         return "\n".join(parts)
 
     def _place(self) -> str:
@@ -134,7 +134,7 @@ class LanguageError(CompilationError, InterpreterError):
     expect it."""
 
 
-class DeviceAssertionError(AssertionError):
+class DeviceAssertionError(AssertionError, RuntimeError):
     """A `device_assert` (or an `assert` in a kernel) did not hold in an unjudged run."""
 
 

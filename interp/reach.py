@@ -126,8 +126,9 @@ class Reach:
     @property
     def nbytes(self) -> int:
         """About what keeping this takes."""
-        mask = 0 if self.given is None else getattr(self.given, "size", self.count)
-        return 256 + mask + (0 if self._addresses is None else self._addresses.nbytes)
+        if self._addresses is None:
+            return 256 + self.count if self.given is not None else 256
+        return 256 + self.count + self._addresses.nbytes
 
     def aligned(self, low_bits: int) -> bool | None:
         """Whether no address has one of `low_bits` set; None where only `addresses` can tell."""
@@ -135,10 +136,16 @@ class Reach:
             return None if self.low & low_bits else True
         if self.strides is None:
             return None
-        bits = self.start
-        for stride in self.strides:
-            bits |= stride
-        return True if not bits & low_bits else None
+        return True if not self.bits(0) & low_bits else None
+
+    def bits(self, base: int) -> int:
+        """Of a regular reach: a number with the lowest bit of all offsets from `base`."""
+        assert self.strides is not None
+        found = self.start - base
+        for n, stride in zip(self.shape, self.strides, strict=True):
+            if n > 1:
+                found |= stride
+        return found
 
     def bare(self) -> Reach:
         """The same bytes for keeps: no mask, and no addresses where there are no gaps."""
@@ -153,7 +160,7 @@ class Reach:
 
     def window(self, memory: npt.NDArray[Any], base: int, dtype: np.dtype[Any]) -> Any:
         """Of a regular reach: its elements in the bytes that begin at `base`, as a strided array."""
-        return np.ndarray(self.shape, dtype, memory, self.start - base, self.strides)  # type: ignore[arg-type]
+        return np.ndarray(self.shape, dtype, memory, self.start - base, self.strides)
 
     def spread(
         self, chosen: npt.NDArray[np.bool_], shape: tuple[int, ...]

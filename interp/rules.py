@@ -245,7 +245,8 @@ def _logic(neutral: bool) -> Rule:
         for one, other in (operands, operands[::-1]):
             if type(one.form) is Uniform or not one.type.shape:
                 value = bool(one.form.value if type(one.form) is Uniform else one.handle)
-                return other if value is neutral else one
+                kept: tensor = other if value is neutral else one
+                return kept
         if neutral and type(x.form) is Box and type(y.form) is Box:
             both = x.form.meet(y.form)
             return _truth(False, x.type.shape) if both is None else formed(both, x.type)
@@ -333,6 +334,9 @@ def _cast(operands: Operands, attributes: Attributes) -> tensor | None:
     target = attributes["target"]
     if type(x.form) is Uniform:
         return _cast_constant(x, attributes)
+    if target._floating and not x.type.shape and x.type._integer:
+        number = known(x)
+        return None if number is None else _as_float(number.const, x.type, target)
     if not target._integer or x.bounds is None or target is int1 or not x.type.scalar._integer:
         return None
     if not (target.lowest <= x.bounds[0] and x.bounds[1] <= target.highest):
@@ -341,6 +345,13 @@ def _cast(operands: Operands, attributes: Attributes) -> tensor | None:
     if type(x.form) is Affine:
         return _moved(x, x.form, kind)
     return integers(x.bounds[0], None, kind) if x.bounds[0] == x.bounds[1] else None
+
+
+@lru_cache(maxsize=4096)
+def _as_float(number: int, source: dtype, target: dtype) -> tensor:
+    """An integer as a float; most are lengths that every program instance converts."""
+    assert CAST.meaning is not None
+    return _kept(CAST.meaning(source.numpy.type(number), source, target), target)
 
 
 def _cast_constant(x: tensor, attributes: Attributes) -> tensor | None:

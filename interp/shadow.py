@@ -105,10 +105,8 @@ class Cells:
 
     def _tile(self, reach: Reach) -> Tile:
         assert reach.strides is not None
-        start, bits = reach.start - self.base, 0
-        for stride in (start, *reach.strides):
-            bits |= stride
-        odd = bits & (self.grain - 1)
+        start = reach.start - self.base
+        odd = reach.bits(self.base) & (self.grain - 1)
         if odd:
             self.refine(odd & -odd)
         shape, strides = reach.shape, tuple([(s >> self.shift) * 4 for s in reach.strides])

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from blockstep.errors import DeviceAssertionError
 from blockstep.findings import Event, Lanes, Site, Span, UndefinedReached
 from blockstep.interp import marks
 from blockstep.interp.arithmetic import WATCHES, watch_sum
@@ -53,6 +54,7 @@ class StepMachine:
     host: Span | None = None
     launch: int | None = None
     watched: frozenset[str] = frozenset()  # names of marks that are wanted
+    sanitize: bool = False  # a wrapped sum, difference or product ends the launch, as with debug=True
     pending: list[Any] = field(default_factory=list)
     known: Any = None  # lanes of the running access whose address was reported
     unread: list[Unread] = field(default_factory=list)  # of the load that is being executed
@@ -63,14 +65,22 @@ class StepMachine:
         meaning = op.meaning
         if meaning is None:
             return HANDLERS[op.name](self, op, operands, attributes)
-        rule = RULES.get(op.name)
-        if rule is not None and not _marked(operands):
-            found = rule(operands, attributes)
+        marked = False
+        for x in operands:
+            if x.marks is not None:
+                marked = True
+                break
+        if not marked:
+            rule = RULES.get(op.name)
+            found = None if rule is None else rule(operands, attributes)
             if found is not None:
                 return found
         result = self._evaluate(op, meaning, operands, attributes)
-        if self.judge is not None or self.watched:
-            self._facets(op, operands, attributes, result)
+        if self.watched or self.judge is not None or self.sanitize:
+            if marked:
+                marks.spread(op, operands, attributes, result)
+            if type(result) is tensor and not result.type.scalar._floating:
+                self._limits(op, operands, attributes, result)
         return result
 
     def _evaluate(
@@ -86,28 +96,28 @@ class StepMachine:
                 return tuple([tensor(d, k) for d, k in zip(data, kind, strict=True)])
             result = tensor(data, kind)
         else:
-            data = meaning(*[compact(x) for x in operands], **attributes)
+            arrays = [x._handle if x.form is None else compact(x) for x in operands]
+            data = meaning(*arrays, **attributes)
             if type(kind) is tuple:
                 return tuple([_held(d, k) for d, k in zip(data, kind, strict=True)])
             result = _held(data, kind)
-        if kind.scalar.is_ptr():
+        if not kind.scalar._floating and kind.scalar.is_ptr():
             result.origin = _origin(operands)
         return result
 
-    def _facets(
-        self, op: Op, operands: tuple[Any, ...], attributes: dict[str, Any], result: Any
+    def _limits(
+        self, op: Op, operands: tuple[Any, ...], attributes: dict[str, Any], result: tensor
     ) -> None:
-        for x in operands:
-            if x.marks is not None:
-                marks.spread(op, operands, attributes, result)
-                break
+        """Limits of an integer result, and marks on what wrapped."""
         watch = WATCHES.get(op.name)
         if watch is not None:
             if result.type.scalar._integer:
                 watch(op, operands, result, self.scheduler.program)
+                if self.sanitize and result.marks is not None:
+                    _check_wrap(op, result)
         elif op.family is Family.REDUCE or op.family is Family.SCAN:
             watch_sum(op, operands, attributes, result, self.scheduler.program)
-        elif op.family is Family.SHAPE and len(operands) == 1 and type(result) is tensor:
+        elif op.family is Family.SHAPE and len(operands) == 1:
             result.bounds = operands[0].bounds
 
     def truth(self, x: Any, kind: str) -> bool:
@@ -187,11 +197,12 @@ class StepMachine:
         }
 
 
-def _marked(operands: tuple[Any, ...]) -> bool:
-    for x in operands:
-        if x.marks is not None:
-            return True
-    return False
+def _check_wrap(op: Op, result: tensor) -> None:
+    """Raises for a wrapped result. Operands that wrapped have raised before."""
+    if op.name in ("add", "sub", "mul") and "wrap" in (result.marks or {}):
+        raise DeviceAssertionError(
+            f"device-side assert: {result.type.scalar} overflow detected for operation {op.name}"
+        )
 
 
 def _held(data: Any, kind: Any) -> tensor:

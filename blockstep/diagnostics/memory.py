@@ -123,9 +123,9 @@ def _named(value: int, event: OutOfBounds) -> tuple[str, str]:
 def _bounds_help(event: OutOfBounds) -> str:
     argument = event.argument
     if argument is None:
-        return (
-            "" if event.where != "null" else "pass an array for it, or test it against None first"
-        )
+        if event.where == "null":
+            return "pass an array for it, or test it against None first"
+        return "pass the array that is meant, or keep it alive until the launch has ended"
     if event.where == "read-only":
         return f"pass an array that may be written for `{argument.name}`, a copy for example"
     if event.explained_by is not None:
@@ -207,13 +207,18 @@ def misaligned(event: Misaligned) -> Words:
     needs = plural(event.needed, "byte")
     starts = f"the first starts at byte {event.offset}" if event.offset is not None else ""
     past = plural(event.remainder, "byte")
+    help_ = f"start at a multiple of {needs}, or access it in a smaller type and put it together"
+    itself = (event.remainder - (event.offset or 0)) % event.needed
+    if event.argument is not None and event.offset is not None and itself:
+        starts = (
+            f"its memory itself starts {plural(itself, 'byte')} past a multiple of {event.needed}"
+        )
+        help_ = f"pass a copy of `{event.argument.name}`: copies are aligned"
     return Words(
         message=f"{op_text(event.op)} of {needs} starts {past} past a multiple of {event.needed}",
         label=lanes_are(event.lanes, "misaligned", "misaligned"),
         facts=kept(who(event), argument_fact(event.argument, starts)),
-        help=(
-            f"start at a multiple of {needs}, or access it in a smaller type and put it together",
-        ),
+        help=(help_,),
         argument=event.argument,
         count=event.lanes.count,
         details={"needed": event.needed, "offset": event.offset},

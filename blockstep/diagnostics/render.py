@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from blockstep.diagnostics import source
 from blockstep.diagnostics.words import plural
-from blockstep.findings import OURS, Finding, Report, Severity, Span
+from blockstep.findings import OURS, Finding, Report, Severity, Span, unknown_names
 
 TAB = 4
 MOST_LINES = 5  # of one expression
@@ -103,7 +103,7 @@ def _lines(finding: Finding, paint: Paint) -> Iterator[str]:
     yield from _came_from(finding, width, paint)
     for text in finding.help:
         yield f"{paint('help', 'help')}: {text}"
-    for text in (*finding.notes, *_seen(finding)):
+    for text in (*finding.notes, *_seen(finding), *_misspelt(finding)):
         yield f"{paint('note', 'note')}: {text}"
 
 
@@ -180,12 +180,19 @@ def _seen(finding: Finding) -> Iterator[str]:
         yield f"seen {finding.occurrences} times{where}"
 
 
+def _misspelt(finding: Finding) -> Iterator[str]:
+    for name in unknown_names(source.allowed_names(finding.span)):
+        yield f"the comment here allows `{name}`, which is no kind or checker"
+
+
 def _snippet(marks: list[_Mark], width: int, paint: Paint) -> Iterator[str]:
     """Source lines with carets; a line that two marks share is shown once."""
     shown = 0
+    before: Span | None = None
     for mark in marks:
         last = max(mark.span.line, mark.span.end_line)
-        rows = _rows(mark.span.line, last)
+        rows = [last] if mark.span == before else _rows(mark.span.line, last)
+        before = mark.span
         for row in rows:
             text = source.line_text(mark.span.file, row) if row else "..."
             if not text.strip():

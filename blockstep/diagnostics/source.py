@@ -14,6 +14,8 @@ from functools import lru_cache
 
 from blockstep.findings import Span
 
+_ALLOW = re.compile(r"#.*\bblockstep:\s*allow\(([^)]*)\)")
+
 LONGEST_HELP = 96  # characters of source repeated in a help
 
 
@@ -96,6 +98,16 @@ def statement_lines(span: Span) -> range:
     body = getattr(node, "body", None)
     end = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno or last
     return range(min(node.lineno, span.line), max(last, node.lineno, end) + 1)
+
+
+def allowed_names(span: Span) -> frozenset[str]:
+    """What `# blockstep: allow(race, grid)` comments on the statement's lines name."""
+    found: set[str] = set()
+    for n in statement_lines(span):
+        comment = _ALLOW.search(line_text(span.file, n))
+        if comment:
+            found |= set(comment[1].replace(",", " ").split())
+    return frozenset(found)
 
 
 def function(span: Span) -> ast.FunctionDef | None:

@@ -143,7 +143,8 @@ class Access:
     @property
     def addresses(self) -> npt.NDArray[np.int64]:
         """The address of every element, active or not."""
-        return _array(self._addresses)
+        found: npt.NDArray[np.int64] = _array(self._addresses)
+        return found
 
     @property
     def value(self) -> npt.NDArray[Any] | None:

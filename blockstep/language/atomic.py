@@ -8,15 +8,25 @@ launch, the default) or "sys". All return the old value; where the mask is off i
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from blockstep.language import types as ty
 from blockstep.language.casting import cast
 from blockstep.language.constant import unwrap
-from blockstep.language.elementwise import and_, equal, logical_and, logical_not, logical_or
+from blockstep.language.elementwise import (
+    add,
+    and_,
+    equal,
+    less_than,
+    logical_and,
+    logical_not,
+    logical_or,
+)
 from blockstep.language.memory import check_mask, check_pointer
 from blockstep.language.op import emit, machine
 from blockstep.language.ops import memory as ops
+from blockstep.language.ops.device import GLOBALTIMER
 from blockstep.language.promotion import broadcast_to, to_tensor
 from blockstep.language.reduction import reduce
 from blockstep.language.value import tensor
@@ -152,13 +162,30 @@ def atomic_poll(
     limit = unwrap(timeout_ns)
     end = None if limit is None else time.perf_counter_ns() + int(limit)
     matched = equal(atomic_load(pointer, None, sem, scope), expected)
+
+    def again(matched: tensor) -> tensor:
+        waiting = logical_not(matched)
+        seen = equal(atomic_load(pointer, waiting, sem, scope), expected)
+        return logical_or(matched, logical_and(waiting, seen))  # type: ignore[no-any-return]
+
+    records = getattr(machine.get(), "repeat", None)
+    if records is not None:  # a compiler: the loop is an operation
+        return records(matched, _unfinished(limit), again)
     while not machine.get().truth(_all(matched), "while"):
         if end is not None and time.perf_counter_ns() >= end:
             break
-        waiting = logical_not(matched)
-        seen = equal(atomic_load(pointer, waiting, sem, scope), expected)
-        matched = logical_or(matched, logical_and(waiting, seen))
+        matched = again(matched)
     return matched
+
+
+def _unfinished(limit: int | None) -> Callable[[tensor], tensor]:
+    """The test of a loop that waits: something is missing, and the time is not up."""
+    if limit is None:
+        return lambda matched: logical_not(_all(matched))
+    end = add(emit(GLOBALTIMER), limit)
+    return lambda matched: logical_and(
+        logical_not(_all(matched)), less_than(emit(GLOBALTIMER), end)
+    )
 
 
 def _all(x: tensor) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from blockstep.errors import CompileTimeAssertionFailure
 from blockstep.language import types as ty
+from blockstep.language.complaint import complain
 from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.elementwise import equal, logical_not, logical_or, not_equal
 from blockstep.language.op import emit
@@ -32,7 +33,7 @@ def static_assert(cond: Any, msg: Any = "") -> None:
             "Make sure that it depends only on `constexpr` values"
         )
     if not condition:
-        raise CompileTimeAssertionFailure(None, None, str(unwrap(msg)))
+        complain(str(unwrap(msg)), CompileTimeAssertionFailure)
 
 
 def static_print(

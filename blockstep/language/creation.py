@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from blockstep.language import frames
 from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.op import emit
 from blockstep.language.ops import creation as ops
@@ -36,14 +37,21 @@ def arange(start: Any, end: Any) -> Any:
     Raises ValueError for run-time bounds, an empty range or another length."""
     first, last = unwrap(start), unwrap(end)
     if isinstance(first, bool) or not isinstance(first, int) or not isinstance(last, int):
-        raise ValueError("arange's arguments must be of type tl.constexpr")
+        name = frames.name_of(last if isinstance(first, int) else first)
+        fix = f"; if {name} is a parameter, annotate it: {name}: tl.constexpr" if name else ""
+        raise ValueError(f"arange's arguments must be of type tl.constexpr{fix}")
     if not (-(2**31) <= first <= 2**31 and -(2**31) <= last <= 2**31):
         raise ValueError("arange must fit in int32")
     if last <= first:
         raise ValueError("arange's end argument must be greater than the start argument")
     length = last - first
     if length & (length - 1):
-        raise ValueError("arange's range must be a power of 2")
+        name, more = frames.name_of(length), 1 << length.bit_length()
+        called = f"{name} is {length}" if name else f"it is {length}"
+        raise ValueError(
+            f"arange's range must be a power of 2, but {called}: take {more} "
+            f"(triton.next_power_of_2({name or length})) and mask what is too much"
+        )
     result = emit(ops.ARANGE, start=first, end=last)
     result.bounds = (first, last - 1)
     return result

@@ -84,8 +84,11 @@ def aggregate(cls: type) -> type:
     if "__init__" in vars(cls) and isinstance(vars(cls)["__init__"], KernelInterface):
         raise ValueError(f"{cls.__name__}.__init__ is a plain Python function, not a jit function")
 
+    given: Any = cls.__init__  # type: ignore[misc]
+    initialise = getattr(given, "fn", given)
+
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        cls.__init__(self, *args, **kwargs)  # type: ignore[misc]
+        initialise(self, *args, **kwargs)  # also of a constexpr_function, which gets values here
         for name in inspect.get_annotations(cls):
             if not hasattr(self, name):
                 text = f"constructor for {cls.__name__} did not initialize attribute '{name}'"

@@ -37,6 +37,8 @@ class PropagateNan(Enum):
 def add(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`n, n -> n`: x + y; a pointer moves by elements. Raises TypeError for two pointers."""
     a, b = binary(x, y, pointer_x=True, pointer_y=True)
+    if a.type.scalar._floating:
+        return emit(ops.ADD, a, b)
     if a.type.scalar.is_ptr() or b.type.scalar.is_ptr():
         if a.type.scalar.is_ptr() and b.type.scalar.is_ptr():
             raise TypeError("cannot add pointers together")
@@ -54,7 +56,7 @@ def _move(pointer: tensor, offset: tensor) -> Any:
 def sub(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`n, n -> n`: x - y; a pointer moves back by elements."""
     a, b = binary(x, y, pointer_x=True)
-    if a.type.scalar.is_ptr():
+    if not a.type.scalar._floating and a.type.scalar.is_ptr():
         return _move(a, minus(b))
     return emit(ops.SUB, a, b)
 
@@ -235,7 +237,9 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     if not condition.type.scalar.is_int1():
         condition = cast(condition, ty.int1)
     a, b = binary(x, y, pointer_x=True, pointer_y=True)
-    if condition.type.shape:
+    if condition.type.shape == a.type.shape:
+        pass
+    elif condition.type.shape:
         condition, a = broadcast(condition, a)
         a, b = broadcast(a, b)
     else:

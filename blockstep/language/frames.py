@@ -58,6 +58,21 @@ def user_frame(depth: int = 1) -> FrameType | None:
     return None
 
 
+def name_of(value: Any) -> str | None:
+    """The name that the nearest frame of the user's has for `value`; one that is in capitals first,
+    as block sizes are."""
+    frame = user_frame(2)
+    if frame is None:
+        return None
+    locals_ = frame.f_locals
+    names = [n for n, v in locals_.items() if v is value or getattr(v, "value", None) is value]
+    if type(value) is int:
+        names += [
+            n for n, v in locals_.items() if getattr(v, "value", v) == value and type(v) is int
+        ]
+    return min(names, key=lambda name: (not name.isupper(), name), default=None)
+
+
 def call_sites(depth: int = 1) -> Site:
     """`user_site`, with the calls through device functions that led to it as `.callers`."""
     frame = user_frame(depth + 1)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
+from blockstep.errors import CompilationError
 from blockstep.language import types as ty
 from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.generated import keep_text
@@ -170,6 +171,10 @@ class JITFunction(KernelInterface[Any]):
         """The function with its source and its language checks."""
         if self._prepared is None:
             self._prepared = prepare(self.fn, self._text)
+            for p in self.params:
+                if p.is_constexpr and p.do_not_specialize:
+                    text = f"{p.name} marked as constexpr and listed in do_not_specialize"
+                    raise CompilationError(self.src, None, text)
         return self._prepared
 
     @property
@@ -224,6 +229,11 @@ class JITFunction(KernelInterface[Any]):
     @property
     def _fn_name(self) -> str:
         return f"{self.fn.__module__}.{self.fn.__qualname__}"
+
+    @property
+    def has_repr(self) -> bool:
+        """Whether `jit(repr=)` names the kernel."""
+        return self._repr is not None
 
     def repr(self, _: Any) -> str:
         """The name under which the kernel is known to profilers."""

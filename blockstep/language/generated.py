@@ -1,7 +1,7 @@
 """The text of a kernel that was made by `exec` from a string that no file holds.
 
-`jit` runs inside the `exec`, so the text is still in the hands of a caller: in one of its locals or
-constants. Invariant: a text is taken only if compiling it gives exactly the code of the function.
+`jit` runs inside the `exec`, so the text is still in the hands of a caller: in one of its locals,
+constants or globals. Invariant: a text is taken only if compiling it gives exactly the code of the function.
 It is then given a file name of its own that `linecache` knows, so tracebacks, debuggers and the
 transform find it as they find a file's.
 """
@@ -35,7 +35,9 @@ def _candidates(frame: FrameType | None, sign: str) -> Iterator[str]:
     for _ in range(_FAR):
         if frame is None:
             return
-        for value in (*frame.f_locals.values(), *frame.f_code.co_consts):
+        code, outer = frame.f_code, frame.f_globals
+        named = [outer[name] for name in code.co_names if name in outer]
+        for value in (*frame.f_locals.values(), *code.co_consts, *named):
             if isinstance(value, str) and sign in value:
                 yield value
         frame = frame.f_back

@@ -63,7 +63,11 @@ def _getitem(self: tensor, index: Any) -> Any:
         if part is None:
             result = expand_dims(result, axis)
         elif not (isinstance(part, (slice, tl_slice)) and _is_full(part)):
-            raise ValueError(f"unsupported tensor index: {part}")
+            pointer = self.type.scalar.is_ptr()
+            other = "add offsets to a pointer, p + i" if pointer else "tl.gather takes elements out"
+            raise ValueError(
+                f"unsupported tensor index: {part} ({other}; `None` and `:` work here)"
+            )
         axis += 1
     return result
 

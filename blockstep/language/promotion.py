@@ -194,12 +194,11 @@ def binary(
     number, other = (x, y) if type(y) is tensor else (y, x)
     if type(other) is not tensor or type(number) not in (int, float):
         return _with_literals(x, y, flags)
-    plan = _literal_plans.get((other.type, type(number), number, flags, other is x))
-    if plan is None:
-        plan = _literal_plan(x, y, flags)
-    literal = constant(number, plan[1])
-    if plan[0] is not None:
-        other = cast_to(other, plan[0])
+    known = _literal_plans.get((other.type, type(number), number, flags, other is x))
+    target, kind = known if known is not None else _literal_plan(x, y, flags)
+    literal = constant(number, kind)
+    if target is not None:
+        other = cast_to(other, target)
     return (other, literal) if number is y else (literal, other)
 
 

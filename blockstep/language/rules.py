@@ -262,5 +262,9 @@ class _Rules(ast.NodeVisitor):
     def reference(self, node: ast.expr, found: Any) -> None:
         """A function that is not the language's: rejected wherever it stands, as by Triton."""
         if callable(found) and not isinstance(found, type) and not is_our_object(found):
-            message = f"Unsupported function referenced: {found}: a kernel calls @jit functions"
+            called = getattr(found, "__qualname__", type(found).__name__)
+            module = getattr(found, "__module__", None) or ""
+            foreign = module.partition(".")[0] in ("numpy", "torch", "math", "builtins")
+            fix = "use what tl has for it" if foreign else "decorate it with @triton.jit"
+            message = f"Unsupported function referenced: {called} is plain Python; {fix}"
             self.reject(node, message, kind=CompilationError, always=True)

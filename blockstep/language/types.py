@@ -335,7 +335,8 @@ class block_type(dtype):
         numel = 1
         for axis, n in enumerate(dims):
             if n <= 0 or n & (n - 1):
-                raise ValueError(f"Shape element {axis} must be a power of 2, but it is {n}")
+                more = f": take {1 << n.bit_length()}" if n > 0 else ""
+                raise ValueError(f"Shape element {axis} must be a power of 2, but it is {n}{more}")
             numel *= n
         if numel > TRITON_MAX_TENSOR_NUMEL:
             raise ValueError(

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from blockstep import knobs, target
-from blockstep.errors import OutOfResources
+from blockstep.errors import OutOfResources, UnsupportedError
+from blockstep.runtime.compat.utils import type_canonicalisation_dict
 
 NOMINAL_REGISTERS = 32
 NOMINAL_SHARED_PER_WARP = 4
@@ -38,6 +39,20 @@ class LazyDict:
         return self.data
 
 
+class MissingCode(UnsupportedError, KeyError):
+    """Generated code was asked for, and nothing was generated."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Code(dict[str, Any]):
+    """Generated code by kind ("ptx", "cubin", ...)."""
+
+    def __missing__(self, kind: str) -> Any:
+        raise MissingCode(f"unsupported: no {kind!r} was generated: this kernel is interpreted")
+
+
 class CompiledKernel:
     """A kernel as bound by one launch. `src` is the jit function."""
 
@@ -47,7 +62,7 @@ class CompiledKernel:
     def __init__(self, src: Any, options: dict[str, Any], name: str, threads: int) -> None:
         self.src = src
         self.name = name
-        self.asm: dict[str, Any] = {}
+        self.asm = Code()
         warps = int(options.get("num_warps", 4))
         self.metadata = SimpleNamespace(
             **{"num_warps": warps, "num_ctas": 1, "num_stages": 3, **options},
@@ -89,6 +104,24 @@ class CompiledKernel:
     def __getitem__(self, grid: Any) -> Any:
         """Launch again over `grid`."""
         return self.src[grid]
+
+
+def specialization(function: Any, bound: Any) -> SimpleNamespace:
+    """What `jit(repr=)` is told: the types by parameter, and the values known at compile time."""
+    constants = {a.name: a.value for a in bound.arguments if a.kind == "constexpr"}
+    signature = {
+        a.name: "constexpr" if a.kind == "constexpr" else short_type(a.type) for a in bound.arguments
+    }
+    return SimpleNamespace(
+        name=function.__name__, signature=signature, constants=constants, attrs={}, fn=function
+    )
+
+
+def short_type(kind: Any) -> str:
+    """Triton's short form of a type: `i32`, `fp16`, `*fp32`."""
+    if kind.is_ptr():
+        return ("*k" if kind.is_const() else "*") + short_type(kind.element_ty)
+    return type_canonicalisation_dict.get(str(kind), str(kind))
 
 
 def check_resources(options: Mapping[str, Any]) -> None:

@@ -47,7 +47,7 @@ class Dumper:
         options, named = split_options(kwargs, function)
         check_options(options)
         bound = bind(function.params, args, named, kernel=function.__name__, options=OPTIONS)
-        made = build_bound(function, bound.arguments)
+        made = build_bound(function, bound.arguments, options["num_warps"])
         if self.after is not None:
             passes.run(made, self.after)
         print(dump(made, self.locations))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-
 from blockstep.compiler.frontend import build_bound
 from blockstep.errors import TritonError
 from blockstep.interp.checkers.grid import Grid
@@ -18,7 +17,6 @@ from blockstep.ir import Function
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Argument, Bound
 from blockstep.runtime.session import Session
-
 
 LARGEST = 1 << 30  # bytes of memory that is read and written: past it nothing is copied
 
@@ -106,9 +104,9 @@ def run(
         checker = Grid(current.outputs)
         checker.launch(launched)
         total = launched.grid[0] * launched.grid[1] * launched.grid[2]
-        checker.summary(
-            machine.idle, machine.examples, total, machine.stores.values(), machine.reads.values()
-        )
+        idle = machine.idle if machine.accessed else 0
+        stores = [kept[1:] for kept in machine.stores.values()]
+        checker.summary(idle, machine.examples, total, stores, machine.reads.values())
     return True
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from blockstep import diagnostics, knobs, target
-from blockstep.errors import TritonError, UnsupportedError
+from blockstep.compiler.frontend import build_bound
+from blockstep.errors import TritonError, UnsupportedError, UnsupportedLanguageConstruct
 from blockstep.findings import (
     CompileFault,
     Event,
@@ -40,7 +41,7 @@ from blockstep.language.value import tensor
 from blockstep.language.value import tuple as tl_tuple
 from blockstep.runtime import children, gridded, orders, progress, session
 from blockstep.runtime.arguments import Argument, Bound, bind
-from blockstep.runtime.compiled import CompiledKernel, check_resources
+from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
 
@@ -60,6 +61,7 @@ def launch(
     """Runs `function` over `grid`. With `warmup`, only checks what a launch would check."""
     __tracebackhide__ = True
     options, named = split_options(kwargs, function)
+    options["debug"] = kwargs.get("debug", function.debug) or knobs.runtime.debug
     for hook in function.pre_run_hooks:
         hook(*args, **kwargs)
     host = _host_span()
@@ -67,10 +69,14 @@ def launch(
         function.params, args, named, kernel=function.__name__, passed_at=host, options=OPTIONS
     )
     check_options(options)
-    handle = CompiledKernel(function, options, function.__name__, 32 * options["num_warps"])
+    name = function.__name__
+    if function.has_repr:
+        name = function.repr(specialization(function, bound))
+    handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
     current = session.current()
     if warmup:
         _body(function, bound, current, host)
+        _front_end(function, bound)
         return handle
     size = grid_size(grid, bound)
     check_resources(options)
@@ -80,6 +86,15 @@ def launch(
     _run(function, bound, size, options, host, current)
     knobs.runtime.launch_exit_hook(told)
     return handle
+
+
+def _front_end(function: JITFunction, bound: Bound) -> None:
+    """What a compiler's front end rejects, on every path. Debugging calls are nothing it rejects."""
+    try:
+        build_bound(function, bound.arguments)
+    except UnsupportedLanguageConstruct as error:
+        if "needs the step machine" not in str(error):
+            raise
 
 
 def _host_span() -> Span | None:
@@ -210,7 +225,8 @@ class _Plan:
         """Runs every program instance; how many finished."""
         __tracebackhide__ = True
         chosen = self.current.options
-        if gridded.suits(self.current, seed) and self._on_grid(seed):
+        sanitize = bool(self.options["debug"] and self.options["sanitize_overflow"])
+        if gridded.suits(self.current, seed) and not sanitize and self._on_grid(seed):
             self.machine = "grid"
             return self.grid[0] * self.grid[1] * self.grid[2]
         scheduler = Scheduler(self.grid, seed=seed, only=chosen.programs)
@@ -220,6 +236,7 @@ class _Plan:
             self.kernel, self.grid, self.bound.space, scheduler, target.current(),
             self.options["num_warps"], (), self.judge, self.host, self.number,
             _watched(self.current) if judged or self.current.on_instance else frozenset(),
+            sanitize,
         )  # fmt: skip
         if self.judge is not None:
             wants = report.wants if judged else _nothing

@@ -18,7 +18,9 @@ from blockstep.interp.memory import AddressSpace, View
 class Plan(Protocol):
     """A launch that can be run under any seed."""
 
-    kernel: str
+    @property
+    def kernel(self) -> str: ...
+
     grid: tuple[int, int, int]
     bound: Any
     host: Span | None

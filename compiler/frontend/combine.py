@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from blockstep.compiler.passes import DCE, Simplify
 from blockstep.ir import IF, YIELD, Function, Value
 from blockstep.ir import Operation as Structured
 from blockstep.ir import Region as Body
@@ -72,6 +73,8 @@ def straight(function: Function, bundled: bool) -> Region:
 
     Raises NotStraight."""
     assert function.body.terminator.op is YIELD
+    Simplify().apply(function)
+    DCE().apply(function)
     line = _Line(function)
     outputs = line.body(function.body)
     types = tuple(p.type for p in function.parameters)

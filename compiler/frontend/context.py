@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Any
 
 from blockstep.compiler.frontend.recorder import Recorder
 from blockstep.compiler.frontend.scope import Variables
@@ -28,6 +27,7 @@ class Context:
         self.variables = variables
         self.recorder = recorder
         self.callers = callers
+        self._locations: dict[ast.AST, Location] = {}
         self.defined: set[str] = set()  # names assigned in the region that is being compiled
         known = recorder.problems.get(id(source))
         if known is None:
@@ -40,22 +40,17 @@ class Context:
         if problem is not None:
             raise problem.error(self.source)
 
-    @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
-        """Operations recorded inside come from `node`; errors raised inside are about it."""
-        before = self.recorder.location
-        self.recorder.location = Location(self.source.span(node), self.callers)
-        try:
-            yield
-        except CompilationError as error:
-            if error.node is not None or error.span is not None and error.__cause__ is not None:
-                raise
-            raise self.error(node, error.error_message or "", type(error)) from error
-        except (TypeError, ValueError, AttributeError, IndexError, KeyError, AssertionError,
-                ZeroDivisionError, NameError) as error:  # fmt: skip
-            raise self.error(node, str(error)) from error
-        finally:
-            self.recorder.location = before
+    def at(self, node: ast.AST) -> _At:
+        """`with self.at(node):` operations recorded inside come from `node`, and errors raised
+        inside are about it."""
+        return _At(self, node)
+
+    def location(self, node: ast.AST) -> Location:
+        """The place of `node`, with the calls that led there."""
+        found = self._locations.get(node)
+        if found is None:
+            found = self._locations[node] = Location(self.source.span(node), self.callers)
+        return found
 
     def error(
         self, node: ast.AST, message: str, kind: type[CompilationError] = CompilationError
@@ -63,3 +58,40 @@ class Context:
         """A language error at `node`."""
         source = self.source
         return kind(source.text, source.relative(node), message, source.span(node))
+
+
+class _At:
+    __slots__ = ("context", "node", "before")
+
+    def __init__(self, context: Context, node: ast.AST) -> None:
+        self.context = context
+        self.node = node
+
+    def __enter__(self) -> None:
+        recorder = self.context.recorder
+        self.before = recorder.location
+        recorder.location = self.context.location(self.node)
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self.context.recorder.location = self.before
+        if error is None:
+            return
+        if isinstance(error, CompilationError):
+            told = error.span is not None and error.__cause__ is not None
+            if error.node is None and not told:
+                message = error.error_message or ""
+                raise self.context.error(self.node, message, type(error)) from error
+        elif isinstance(error, _ABOUT_THE_PROGRAM):
+            raise self.context.error(self.node, str(error)) from error
+
+
+_ABOUT_THE_PROGRAM = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    AssertionError,
+    ZeroDivisionError,
+    NameError,
+)

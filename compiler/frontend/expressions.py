@@ -22,7 +22,6 @@ from blockstep.language import during, elementwise
 from blockstep.language import types as ty
 from blockstep.language.allowed import is_supported_builtin
 from blockstep.language.constant import constexpr, unwrap
-from blockstep.language.control import device_print
 from blockstep.language.function import JITFunction
 from blockstep.language.names import ABSENT
 from blockstep.language.promotion import to_tensor
@@ -59,7 +58,6 @@ _BUILTINS: dict[str, Any] = {
     "min": during.min_,
     "max": during.max_,
     "isinstance": during.isinstance_,
-    "print": device_print,
 }
 
 

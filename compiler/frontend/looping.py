@@ -79,7 +79,7 @@ class Loops(Statements):
         bounds = [unwrap(b) for b in (over.start, over.end, over.step)]
         kinds_of = [self._bound(node, b) for b in bounds]
         kind = integer_type(integer_type(kinds_of[0], kinds_of[1]), kinds_of[2])
-        if bounds[2] == 0 and type(bounds[2]) is not tensor:
+        if type(bounds[2]) is not tensor and bounds[2] == 0:
             raise self.error(node.iter, "the step of a loop must not be 0")
         values = [cast(b, kind) if type(b) is tensor else constant(b, kind) for b in bounds]
         self._loop(node, node.target.id, kind, values, _options(over))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from blockstep.ir import Function, Location, Operation, Region, Value
+from blockstep.ir import CONDITION, WHILE, YIELD, Function, Location, Operation, Region, Value
 from blockstep.language import types as ty
 from blockstep.language.op import Op
 from blockstep.language.value import tensor
@@ -31,6 +31,9 @@ class Recorder:
         self.straight_line: Callable[..., Any] | None = None  # see `combine`
         self.kept: dict[Any, Any] = {}  # functions kept as calls
         self.callees: list[Function] = []  # the same, callees of callees first
+        self.num_warps = 4
+        self.functions: list[Any] = []  # those that were compiled into the kernel
+        self.expanded: dict[Any, Any] = {}  # `x += y` as the expression `x + y`
         self.problems: dict[int, dict[int, Any]] = {}  # what the language rejects, by function
 
     @contextmanager
@@ -63,6 +66,18 @@ class Recorder:
         if isinstance(kind, tuple):
             return tuple(results)
         return results[0] if results else None
+
+    def repeat(self, start: Any, test: Callable[..., Any], again: Callable[..., Any]) -> Any:
+        """A `while` that a language function writes: from `start`, `again` as long as `test`."""
+        first, second = Region([start.type]), Region([start.type])
+        with self.into(first):
+            inside = tensor(first.arguments[0], start.type)
+            self.append(CONDITION, [test(inside).handle, inside.handle], [], {})
+        with self.into(second):
+            value = again(tensor(second.arguments[0], start.type))
+            self.append(YIELD, [value.handle], [], {})
+        made = self.append(WHILE, [start.handle], [start.type], {}, [first, second])
+        return tensor(made.results[0], start.type)
 
     def truth(self, x: Any, kind: str) -> NoReturn:
         """There is no truth of a run-time value while a kernel is compiled."""

@@ -100,8 +100,12 @@ class Statements(Expressions):
         self.variables[name] = unwrap(value)
 
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
-        load = ast.copy_location(_loaded(node.target), node.target)
-        value = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
+        self.reject(node.target)
+        value = self.recorder.expanded.get(node)
+        if value is None:
+            load = ast.copy_location(_loaded(node.target), node.target)
+            value = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
+            self.recorder.expanded[node] = value
         self.bind(node.target, during.assign(self.evaluate(value)))
 
     def _do_With(self, node: ast.With) -> None:

@@ -9,8 +9,8 @@ it is for the uninit checker to judge. A grid that is too large for the device i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -133,17 +133,17 @@ class Grid(Checker):
     def access(self, access: Access) -> None:
         """Remembers who touched memory, and which argument was stored to."""
         self._accesses += 1
-        count = reach_of(access).count
-        if count or access.skipped:
+        reach = reach_of(access)
+        if reach.count or access.skipped:
             self._touched.add(access.program)
-        if not count:
+        if not reach.count:
             return
         storage, view = access.storage, access.view
         if self._scratch and access.kind != "write" and storage is not None:
             self._read_scratch(storage)
         if access.kind == "read" or storage is None or storage.written is None:
             return
-        set_written(storage, reach_of(access))  # the uninit checker may be off
+        set_written(storage, reach)  # the uninit checker may be off
         if view is not None and id(view) not in self._stores:
             self._stores[id(view)] = (storage, view, access.site)
 

@@ -79,6 +79,8 @@ class _State:
         """Remembers a store, and forgets the oldest ones when there are too many."""
         self.stores[number] = stored
         self.held += stored.nbytes
+        if self.held <= _HELD:
+            return
         while self.held > _HELD and len(self.stores) > 1:
             self.held -= self.stores.pop(next(iter(self.stores))).nbytes
 

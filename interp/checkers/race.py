@@ -83,14 +83,18 @@ class Race(Checker):
 
     def access(self, access: Access) -> None:
         """Loads and stores; atomics come once they are done."""
-        if access.storage is None or access.kind == "atomic":
+        storage, kind = access.storage, access.kind
+        if storage is None or kind == "atomic":
             return
         reach = reach_of(access)
         if not reach.count:
             return
-        p = self._instance(access.program)
-        shadow = self._shadow(access.storage, reach)
-        if access.kind == "write":
+        p = self._now
+        if p.program is not access.program:
+            p = self._instance(access.program)
+        held = self._shadows.get(id(storage))
+        shadow = self._shadow(storage, reach) if held is None else held[1]
+        if kind == "write":
             self._store(access, reach, p, shadow)
         elif access.sem == "volatile":
             p.synced = len(self.chains.epochs)
@@ -168,9 +172,9 @@ class Race(Checker):
     def _load(self, access: Access, reach: Reach, p: Instance, shadow: Shadow) -> None:
         e = self._epoch(access, p, reach.scalar, writes=False)
         if shadow.notes is not None:
-            reach = reach.bare()
-            shadow.notes.append((e, reach))
-            shadow.noted += reach.nbytes
+            kept = reach if reach.strides is not None else reach.bare()
+            shadow.notes.append((e, kept))
+            shadow.noted += kept.nbytes
             if shadow.noted > _NOTES:
                 self._paint(shadow)
             return

@@ -92,6 +92,9 @@ def unwritten_lanes(storage: Storage, reach: Reach) -> Flags | None:
             return None
         missing: Flags = np.asarray(~part.reshape(-1, size).all(axis=1))
         return missing
+    if reach.strides is not None:
+        lost = written_there(written, storage, reach) != _ALL_SET[size]
+        return lost.reshape(-1) if lost.any() else None
     offsets = reach.addresses - storage.base
     words = _words(written, offsets, size)
     if words is not None:
@@ -101,6 +104,11 @@ def unwritten_lanes(storage: Storage, reach: Reach) -> Flags | None:
     return missing if missing.any() else None
 
 
+def written_there(written: Flags, storage: Storage, reach: Reach) -> Any:
+    """The flags under a regular reach, as one word an element."""
+    return reach.window(written, storage.base, np.dtype(f"u{reach.size}"))
+
+
 def set_written(storage: Storage, reach: Reach) -> None:
     """The bytes under the active lanes are written from now on."""
     written = storage.written
@@ -108,6 +116,9 @@ def set_written(storage: Storage, reach: Reach) -> None:
         return
     if reach.packed:
         written[reach.low - storage.base : reach.high - storage.base] = True
+        return
+    if reach.strides is not None:
+        written_there(written, storage, reach)[...] = _ALL_SET[reach.size]
         return
     offsets = reach.addresses - storage.base
     words = _words(written, offsets, reach.size)

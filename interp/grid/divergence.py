@@ -129,7 +129,7 @@ class _Inside(dict[Value, Lanes]):
 def inside(machine: GridMachine, part: Part) -> Iterator[None]:
     """The machine runs the part's programs inside the `with`."""
     before = machine.lead, machine.coordinates, machine.touched
-    machine.coordinates = tuple([part.rows(c) for c in machine.coordinates])  # type: ignore[assignment]
+    machine.coordinates = tuple([part.rows(c) for c in machine.coordinates])
     machine.lead = (1, 1, part.size)
     machine.touched = np.zeros(machine.lead, bool)
     try:

@@ -46,6 +46,7 @@ class GridMachine:
     lead: Shape = (1, 1, 1)
     coordinates: tuple[Any, Any, Any] = (0, 0, 0)
     touched: Any = None
+    accessed: bool = False  # whether any access was executed, if only with its mask off
     idle: int = 0
     examples: list[tuple[int, int, int]] = field(default_factory=list)
     stores: dict[int, Any] = field(default_factory=dict)  # first store to memory nobody filled
@@ -70,7 +71,7 @@ class GridMachine:
 
     def _batch(self, origin: Shape, lead: Shape) -> None:
         self.lead = lead
-        self.coordinates = tuple(  # type: ignore[assignment]
+        self.coordinates = tuple(
             [_coordinates(origin[axis], lead[axis], axis) for axis in range(LEAD)]
         )
         self.touched = np.zeros(lead, bool)
@@ -208,9 +209,7 @@ class GridMachine:
                 whole = divergence.Part(self.lead, left)
                 passed = [whole.take(v) for v in passed]
                 flags = whole.rows(answers)
-                return divergence.loop(
-                    self, operation, environment, passed, flags, done, left
-                )
+                return divergence.loop(self, operation, environment, passed, flags, done, left)
         raise Suspicion  # it may never end, and the step machine can tell
 
     # Memory.
@@ -238,6 +237,7 @@ class GridMachine:
         return array
 
     def _count(self, access: Touch) -> None:
+        self.accessed = True
         if 0 in access.block:
             return
         if access.mask is None:
@@ -245,6 +245,26 @@ class GridMachine:
         else:
             axes = tuple(range(LEAD, access.mask.ndim))
             self.touched |= np.broadcast_to(access.mask.any(axis=axes), self.lead)
+
+    def _first(self, access: Touch) -> int | None:
+        """The first program instance with an active lane, as a linear id."""
+        if 0 in access.block:
+            return None
+        z, y, x = self.coordinates
+        ids = np.broadcast_to((z * self.grid[1] + y) * self.grid[0] + x, self.lead)
+        if access.mask is not None:
+            axes = tuple(range(LEAD, access.mask.ndim))
+            ids = ids[np.broadcast_to(access.mask.any(axis=axes), self.lead)]
+        return int(ids.min()) if ids.size else None
+
+    def _note_store(self, access: Touch, operation: Operation) -> None:
+        """Where memory that nobody filled was first stored to, in the order of instances."""
+        first = self._first(access)
+        known = self.stores.get(id(access.view))
+        if first is not None and (known is None or first < known[0]):
+            self.stores[id(access.view)] = (
+                first, access.storage, access.view, operation.location
+            )  # fmt: skip
 
     def load(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
         """Reads a batch of blocks."""
@@ -254,7 +274,8 @@ class GridMachine:
         written = self._is_written(access.view)
         if self.judged:
             if access.storage.written is not None:
-                self.reads[id(access.storage)] = access.storage
+                if self._first(access) is not None:
+                    self.reads[id(access.storage)] = access.storage
                 self._prove_initialised(access)
             if written:
                 self.log.read(operation, access, self.coordinates, self.grid)
@@ -314,8 +335,7 @@ class GridMachine:
         memory.write(access, data, dtype)
         if self.judged:
             if access.storage.written is not None:
-                place = (access.storage, access.view, operation.location)
-                self.stores.setdefault(id(access.view), place)
+                self._note_store(access, operation)
                 self._mark_written(access)
             if not self.log.injective(access):
                 self._prove_no_overlap(access, data, dtype)
@@ -357,7 +377,9 @@ class GridMachine:
             taints.stored(value, mask)
             self.log.atomic(operation, access, self.coordinates, self.grid)
             if access.storage.written is not None:
-                self.reads[id(access.storage)] = access.storage
+                if self._first(access) is not None:
+                    self.reads[id(access.storage)] = access.storage
+                self._note_store(access, operation)
                 self._prove_initialised(access)
         if mask is not None and mask.box is not None:
             raise Suspicion

@@ -196,7 +196,7 @@ def read(access: Touch, dtype: np.dtype[Any], fill: Any, copy: bool) -> Any:
     index = (addresses - access.storage.base) // dtype.itemsize
     if access.mask is None:
         return memory.take(index)
-    shape = np.broadcast_shapes(index.shape, access.mask.shape)
+    shape = np.broadcast_shapes(index.shape, access.mask.shape, np.shape(fill))
     if memory.size == 0:
         return np.broadcast_to(np.asarray(0 if fill is None else fill, dtype), shape).copy()
     taken = memory.take(np.broadcast_to(index, shape), mode="clip")

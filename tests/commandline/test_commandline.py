@@ -214,3 +214,41 @@ print(report)
     ended = said(tmp_path, "run", "scale.py", script=script)
     assert "<Report: 2 errors in 8 launches; print() shows them>" in ended.stdout
     assert "error[race]: `x_ptr` is written by two program instances" in ended.stdout
+
+
+ALLOWED = """\
+import numpy as np, triton, triton.language as tl
+
+@triton.jit
+def misspelt(x):
+    tl.store(x, tl.program_id(0))  # blockstep: allow(rase)
+
+@triton.jit
+def many_lines(x):
+    tl.store(
+        x,
+        tl.program_id(0),
+    )
+
+@triton.jit
+def accepted(x):
+    tl.store(
+        x,
+        tl.program_id(0),
+    )  # blockstep: allow(race, bounds)
+
+for kernel in (misspelt, many_lines, accepted):
+    kernel[(3,)](np.zeros(4, np.int32))
+"""
+
+
+def test_an_allow_comment_that_names_nothing_is_pointed_out(tmp_path: Path) -> None:
+    ended = said(tmp_path, "check", "scale.py", script=ALLOWED)
+    assert "the comment here allows `rase`, which is no kind or checker" in ended.stderr
+    assert "2 errors in 3 launches; 1 allowed" in ended.stderr
+
+
+def test_an_expression_of_many_lines_is_shown_once_for_both_parties(tmp_path: Path) -> None:
+    ended = said(tmp_path, "check", "scale.py", script=ALLOWED)
+    assert ended.stderr.count("11 |         tl.program_id(0),") == 1
+    assert "(1) write of x[0] by" in ended.stderr and "(2) write of x[0] by" in ended.stderr

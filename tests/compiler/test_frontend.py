@@ -8,7 +8,7 @@ import blockstep
 import blockstep.language as tl
 from blockstep.compiler.frontend import build
 from blockstep.errors import CompilationError
-from blockstep.ir import Function, verify
+from blockstep.ir import Function, dump, parse, verify
 
 INTS = tl.pointer_type(tl.int32)
 
@@ -55,7 +55,7 @@ def chooses(p, n, FLAG: tl.constexpr):
     if FLAG:
         x = n + 1
     else:
-        x = undefined_name  # noqa: F821
+        x = undefined_name  # type: ignore[name-defined]  # noqa: F821
     if n > 3:
         x = x * 2
     tl.store(p, x)
@@ -114,6 +114,68 @@ def test_a_while_loop_has_a_test_and_a_body() -> None:
 
 
 @blockstep.jit
+def last_index(p, n):
+    for i in range(n):
+        tl.store(p + i, i)
+    tl.store(p, i)
+
+
+def test_a_loops_variable_keeps_its_last_value_after_it() -> None:
+    function = compiled(last_index)
+    after = [o for o in function.body.operations if o.name == "store"]
+    assert after[0].operands[1].producer is not None
+
+
+@blockstep.jit(noinline=True)
+def kept(x, SCALE: tl.constexpr):
+    return x * SCALE, x + SCALE
+
+
+@blockstep.jit
+def keeps(p, n, m):
+    a, b = kept(n, 3)
+    c, d = kept(m, 3)
+    e, f = kept(m, 4)
+    tl.store(p, a + b + c + d + e + f)
+
+
+def test_a_function_that_is_not_to_be_inlined_is_a_call() -> None:
+    function = compiled(keeps)
+    calls = [o for o in function.walk() if o.name == "call"]
+    assert len(calls) == 3
+    assert len(function.callees) == 2  # one for each constant
+    text = dump(function)
+    assert dump(parse(text)) == text
+
+
+@blockstep.jit
+def larger_in_magnitude(a, b):
+    if tl.abs(a) > tl.abs(b):
+        return a
+    return b
+
+
+@blockstep.jit
+def reduces(p):
+    tl.store(p, tl.reduce(tl.arange(0, 8), 0, larger_in_magnitude))
+
+
+def test_a_combine_function_that_branches_becomes_selections() -> None:
+    (reduction,) = [o for o in compiled(reduces).walk() if o.name == "reduce"]
+    steps = [step.op.name for step in reduction.attributes["region"].operations]
+    assert steps.count("select") == 1
+
+
+@blockstep.jit
+def polls(p, n):
+    tl.atomic_poll(p, n)
+
+
+def test_a_wait_of_the_language_is_a_loop() -> None:
+    assert names(compiled(polls)).count("while") == 1
+
+
+@blockstep.jit
 def changes_type(p, n):
     acc = 0
     for _ in range(n):
@@ -152,13 +214,125 @@ def one_path(p, n):
     tl.store(p, x)
 
 
+@blockstep.jit
+def branch_changes_type(p, n):
+    x = 1
+    if n > 1:
+        x = 1.5
+    else:
+        x = 2.5
+    tl.store(p, x)
+
+
+@blockstep.jit
+def constant_in_a_loop(p, n):
+    x: tl.constexpr = 1
+    for _ in range(n):
+        x = 2
+    tl.store(p, x)
+
+
+@blockstep.jit
+def none_in_a_loop(p, n):
+    x = None
+    for i in range(n):
+        x = i
+    tl.store(p, x)
+
+
+@blockstep.jit
+def defined_twice(p):
+    x: tl.constexpr = 1
+    x: tl.constexpr = 2
+    tl.store(p, x)
+
+
+@blockstep.jit
+def while_on_an_integer(p, n):
+    while n:
+        n -= 1
+    tl.store(p, n)
+
+
+@blockstep.jit
+def while_on_a_constant(p):
+    while True:
+        tl.store(p, 1)
+
+
+@blockstep.jit
+def returns_in_a_loop(p, n):
+    for i in range(n):
+        if i > 3:
+            return
+    tl.store(p, n)
+
+
+@blockstep.jit
+def two_kinds(x):
+    if x > 1:
+        return 1
+    return 1.5
+
+
+@blockstep.jit
+def returns_differ(p, n):
+    tl.store(p, two_kinds(n))
+
+
+@blockstep.jit
+def float_bounds(p, n):
+    for i in range(0, n, 0.5):
+        tl.store(p, i)
+
+
+@blockstep.jit
+def blocks_decide(p, n):
+    if tl.arange(0, 4) > n:
+        tl.store(p, 1)
+
+
+@blockstep.jit
+def calls_a_block(p, n):
+    x, _ = kept(tl.arange(0, 4), 3)
+    tl.store(p + tl.arange(0, 4), x)
+
+
+@blockstep.jit
+def a_list_of_the_host(p):
+    for i in [1, 2]:
+        tl.store(p, i)
+
+
+@blockstep.jit
+def builtin_of_the_host(p, n):
+    tl.store(p, abs(n))
+
+
 REJECTED = [
     (changes_type, "Loop-carried variable acc has initial type int32", "for _ in range(n):"),
-    (branches_disagree, "Mismatched type for x between then block (int32) and else block (fp32)", "if n > 1:"),
+    (
+        branches_disagree,
+        "Mismatched type for x between then block (int32) and else block (fp32)",
+        "if n > 1:",
+    ),
     (needs_a_constant, "arange's arguments must be of type tl.constexpr", "tl.arange(0, n)"),
     (shapes_differ, "Cannot broadcast", "tl.store(p + tl.arange(0, 8), tl.arange(0, 16))"),
     (unknown, "nowhere is not defined", "nowhere"),
     (one_path, "x is not defined: it is only assigned on one path", "x"),
+    (branch_changes_type, "initial value for `x` is of type int32", "if n > 1:"),
+    (constant_in_a_loop, "cannot reassign constexpr x in the loop", "for _ in range(n):"),
+    (none_in_a_loop, "Loop carried variable x is not a triton value", "for i in range(n):"),
+    (defined_twice, "x is already defined. constexpr cannot be reassigned.", "x: tl.constexpr = 2"),
+    (while_on_an_integer, "must be a scalar int1, not int32", "n:"),
+    (while_on_a_constant, "must be a run-time value, not a constexpr", "True"),
+    (returns_in_a_loop, "Cannot have `return` statements inside `while` or `for`", "return"),
+    (returns_differ, "Inconsistent return types: int32 and fp32", "if x > 1:"),
+    (float_bounds, "must be scalar integers, not fp32", "range(0, n, 0.5)"),
+    (blocks_decide, "Boolean value of Tensor with more than one value", "tl.arange(0, 4) > n"),
+    (calls_a_block, "marked noinline, but was called with a block", "kept(tl.arange(0, 4), 3)"),
+    (a_list_of_the_host, "Only `range` and `static_range` iterators", "[1, 2]"),
+    (builtin_of_the_host, "abs is not defined", "abs"),
 ]
 
 

@@ -56,7 +56,7 @@ class Watched(Race):
     def conflict(
         self, access: Access, reach: Reach, shadow: Shadow, cells: Any, first: Epoch
     ) -> None:
-        index = shadow.index(reach)
+        index: Any = shadow.index(reach)
         numbers = np.arange(index.start, index.stop) if isinstance(index, slice) else index
         for cell in numbers[cells].tolist():
             self.racy |= set(range(cell * shadow.grain, (cell + 1) * shadow.grain))

@@ -161,3 +161,29 @@ def test_a_kernel_does_not_assign_fields() -> None:
 
 def test_the_name_of_the_release_works_too() -> None:
     assert tl.core._aggregate is triton.aggregate
+
+
+@triton.aggregate
+class Wrapped:
+    parts: tl.tuple
+
+    @triton.constexpr_function
+    def __init__(self, x):
+        self.parts = tl.tuple((x, x))
+
+    @staticmethod
+    @triton.jit
+    def create(x):
+        return Wrapped(x)
+
+
+@triton.jit
+def wraps(out):
+    made = Wrapped.create(tl.program_id(0) + 4)
+    tl.store(out, made.parts[0] + made.parts[1])
+
+
+def test_a_constructor_may_be_a_constexpr_function() -> None:
+    out = ints()
+    wraps[(1,)](out)
+    assert out[0] == 8

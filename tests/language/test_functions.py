@@ -297,3 +297,13 @@ def test_a_global_must_be_a_constant() -> None:
     out = one()
     reads_constant[(1,)](out)
     assert out[0] == 4
+
+
+@triton.jit(do_not_specialize=["N"])
+def both_ways(N: tl.constexpr):
+    pass
+
+
+def test_a_constant_cannot_be_kept_from_being_one() -> None:
+    with pytest.raises(triton.CompilationError, match="N marked as constexpr and listed"):
+        both_ways[(1,)](5)

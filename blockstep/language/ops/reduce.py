@@ -20,10 +20,15 @@ from blockstep.language.region import Region, spread
 
 
 def _without_axis(*xs: ty.dtype, axis: int, region: Region) -> Any:
-    shape = list(xs[0].shape)
-    del shape[axis]
-    found = tuple(ty.blocked(x.scalar, shape) for x in xs)
+    found = tuple([_shortened(x, axis) for x in xs])
     return found if len(found) > 1 else found[0]
+
+
+@lru_cache(maxsize=1024)
+def _shortened(x: ty.dtype, axis: int) -> ty.dtype:
+    shape = list(x.shape)
+    del shape[axis]
+    return ty.blocked(x.scalar, tuple(shape))
 
 
 def axis_first(x: Any, axis: int) -> Any:
@@ -79,7 +84,7 @@ def _float_minimum(x: Any) -> Any:
 def _zero_sign(x: Any, found: Any, wins: Any, winner: float, loser: float) -> Any:
     """A zero result has the sign of the winning zero if one is among the elements."""
     zero = found == 0
-    if not np.any(zero):
+    if not zero.any():
         return found
     won = np.any(wins(x == 0, np.signbit(x)), axis=0)
     signed = np.where(won, x.dtype.type(winner), x.dtype.type(loser))

@@ -1,6 +1,6 @@
 """`triton.compiler` and `triton.compiler.compiler`: sources, backends, compiled kernels.
 
-Sources can be made and hashed; `compile` says that it is unsupported, until there is a compiler.
+Sources can be made and hashed; `compile` reports what the language rejects, and generates no code.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from blockstep.compiler.frontend import build
 from blockstep.errors import (
     CompilationError,
     CompileTimeAssertionFailure,
     UnsupportedError,
     UnsupportedLanguageConstruct,
 )
+from blockstep.runtime.arguments import parse_type
 from blockstep.runtime.compat.backend import BaseBackend, CUDABackend
 from blockstep.runtime.compat.cache import get_cache_key, triton_key
 from blockstep.runtime.compiled import CompiledKernel, LazyDict
+from blockstep.runtime.launch_options import DEFAULTS
 from blockstep.target import GPUTarget
 
 __all__ = [
@@ -87,8 +90,22 @@ def compile(
     options: Mapping[str, Any] | None = None,
     _env_vars: Mapping[str, str] | None = None,
 ) -> CompiledKernel:
-    """Refuse: kernels are interpreted here. Launching one as `kernel[grid](...)` runs it."""
-    raise UnsupportedError(
-        f"unsupported: this version of blockstep interprets kernels and does not compile them"
-        f" ({getattr(src, 'name', src)}); launch it instead"
-    )
+    """Check the source as a compiler's front end does; nothing is generated.
+
+    Raises CompilationError, at the expression, for what the language rejects for these types and
+    constants, and UnsupportedError for a source that is no jit function."""
+    if not isinstance(src, ASTSource):
+        raise UnsupportedError(
+            f"unsupported: this version of blockstep reads jit functions, not {getattr(src, 'ext', src)}"
+        )
+    chosen = {**DEFAULTS, **(options or {})}
+    constants = {src.fn.arg_names[path[0]]: v for path, v in src.constants.items() if len(path) == 1}
+    types: dict[str, Any] = {}
+    for name, text in src.signature.items():
+        kind = parse_type(text)
+        if name not in constants and kind is None:
+            raise UnsupportedError(f"unsupported: a parameter of type {text!r} ({src.name}: {name})")
+        if name not in constants:
+            types[name] = kind
+    build(src.fn, types, constants)
+    return CompiledKernel(src.fn, chosen, src.name, 32 * int(chosen["num_warps"]))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from blockstep.compiler.frontend import cache
 from blockstep.compiler.frontend.combine import NotStraight, straight
 from blockstep.compiler.frontend.flatten import flatten, is_runtime, kinds
 from blockstep.compiler.frontend.looping import Loops
@@ -16,6 +17,7 @@ from blockstep.language import op as language_op
 from blockstep.language import types as ty
 from blockstep.language.allowed import DEBUGGERS
 from blockstep.language.constant import constexpr, unwrap
+from blockstep.language.control import device_print
 from blockstep.language.descriptor import tensor_descriptor
 from blockstep.language.function import JITFunction
 from blockstep.language.promotion import to_tensor
@@ -38,12 +40,14 @@ class Compilation(Loops):
             function = function.value
         if isinstance(function, JITFunction):
             return self._inline(node, function, args, named)
+        if function is print and args and isinstance(unwrap(args[0]), str):
+            function = device_print
         if function in (breakpoint, print) or _debugs(function):
             raise self.error(node, f"{ast.unparse(node)} needs the step machine",
                              UnsupportedLanguageConstruct)  # fmt: skip
-        bound = getattr(function, "func", None), getattr(function, "args", ())
-        if isinstance(getattr(bound[0], "__self__", None), JITFunction):  # a method
-            return self._inline(node, bound[0].__self__, [*bound[1], *args], named)
+        method = getattr(getattr(function, "func", None), "__self__", None)
+        if isinstance(method, JITFunction):
+            return self._inline(node, method, [*function.args, *args], named)
         if getattr(function, "__module__", None) in (None, "builtins"):
             args = [unwrap(a) for a in args]
         self.recorder.straight_line, self.node = self.straight_line, node
@@ -69,6 +73,7 @@ class Compilation(Loops):
         self, node: ast.expr, function: JITFunction, values: dict[str, Any], recorder: Recorder
     ) -> Any:
         """What the callee's body returns, recorded where the recorder stands."""
+        self.recorder.functions.append(function)
         prepared = function.prepared
         callers = (self.source.span(node), *self.callers)
         inner = Compilation(prepared.source, prepared.names, values, recorder, callers)
@@ -102,7 +107,7 @@ class Compilation(Loops):
         self, node: ast.expr, function: JITFunction, values: dict[str, Any],
         operands: list[tensor], rebuild: Any,
     ) -> tuple[Function, Any]:  # fmt: skip
-        name = f"{function.__name__}.{len(self.recorder.kept)}"
+        name = f"{function.__name__}__{len(self.recorder.kept)}"
         static = {k: v for k, v in values.items() if not is_runtime(v)}
         callee = Function(name, [p.type for p in operands], [], (), static)
         callee.file = function.prepared.source.file
@@ -121,7 +126,8 @@ class Compilation(Loops):
         if not isinstance(function, JITFunction):
             return None
         recorder, made = Recorder(), Function(function.__name__, list(inputs), [])
-        recorder.location = self.recorder.location
+        recorder.location, recorder.num_warps = self.recorder.location, self.recorder.num_warps
+        recorder.functions = self.recorder.functions
         arguments = [tensor(v, v.type) for v in made.parameters]
         bound = function.signature.bind(*arguments)
         bound.apply_defaults()
@@ -160,9 +166,17 @@ def build(
     return _finish(function, recorder, made, variables)
 
 
-def build_bound(function: JITFunction, arguments: Any) -> Function:
-    """Block IR for the bound arguments of a launch (`runtime.arguments.Argument`)."""
+def build_bound(function: JITFunction, arguments: Any, num_warps: int = 4) -> Function:
+    """Block IR for the bound arguments of a launch (`runtime.arguments.Argument`). It is kept and
+    handed out again: whoever changes it must `parse(dump(…))` it first.
+
+    Raises CompilationError, at the expression, for what the language rejects."""
+    key = num_warps, cache.key_of(arguments)
+    known = cache.find(function, key)
+    if known is not None:
+        return known
     recorder = Recorder()
+    recorder.num_warps = num_warps
     made = Function(function.__name__, [], [])
     token = language_op.machine.set(recorder)
     try:
@@ -171,7 +185,9 @@ def build_bound(function: JITFunction, arguments: Any) -> Function:
     finally:
         language_op.machine.reset(token)
     made.constants = {a.name: a.value for a in arguments if a.kind == "constexpr"}
-    return _finish(function, recorder, made, variables)
+    _finish(function, recorder, made, variables)
+    cache.keep(function, key, made, recorder.functions)
+    return made
 
 
 def _finish(
@@ -179,6 +195,7 @@ def _finish(
 ) -> Function:
     prepared = function.prepared
     made.file = prepared.source.file
+    recorder.functions.append(function)
     static = {k: v for k, v in variables.items() if not is_runtime(v)}
     prepared.check(static, frozenset(k for k in variables if k not in static))
     token = language_op.machine.set(recorder)
