@@ -78,7 +78,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--files", nargs="+", help="paths under test/unit")
-    parser.add_argument("--unmarked", action="store_true", help="only the tests that are not marked")
+    parser.add_argument(
+        "--unmarked", action="store_true", help="only the tests that are not marked"
+    )
     parser.add_argument("--mode", choices=["interpreter", "paths"])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for one mode")
@@ -108,7 +110,13 @@ def _run(mode: str, units: Path, files: list[str], options: argparse.Namespace) 
         *(["-k", options.only] if options.only else []),
         *files,
     ]  # fmt: skip
-    environment = dict(os.environ, PEER_MODE=mode, PEER_LIMIT=str(options.limit), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    environment = dict(
+        os.environ,
+        PEER_MODE=mode,
+        PEER_LIMIT=str(options.limit),
+        OMP_NUM_THREADS="1",
+        OPENBLAS_NUM_THREADS="1",
+    )
     environment["PYTHONPATH"] = os.pathsep.join([str(HERE), environment.get("PYTHONPATH", "")])
     started = time.perf_counter()
     with open(units.parent / f"{mode}.txt", "w") as log:
@@ -183,7 +191,9 @@ def _print_gain(results: dict[str, Any]) -> None:
     skipped = [name for name, outcome in first.items() if outcome == "skipped"]
     gained = sum(second.get(name) == "passed" for name in skipped)
     either = sum("passed" in (first.get(name), second.get(name)) for name in {**first, **second})
-    print(f"\nskipped as an interpreter: {len(skipped)}; of those pass on the other paths: {gained}")
+    print(
+        f"\nskipped as an interpreter: {len(skipped)}; of those pass on the other paths: {gained}"
+    )
     print(f"passed in one of the two: {either} of {len({**first, **second})}")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-_ROUNDS = 64  # past this many lanes on one element, sums are computed by running totals
+_SHORT = 1 << 16  # fewer elements than this are sorted by radix, as 16-bit numbers
 
 
 def _extreme(greatest: bool) -> Callable[[Array, Array], Array]:
@@ -56,10 +56,10 @@ def read_modify_write(
         old = memory[index]
         memory[index] = function(old, values)
         return old
+    if combine == "add" and memory.dtype.kind in "iu":
+        return _running_sums(memory, index, values)
     rank = _ranks(index)
     most = int(rank.max()) + 1
-    if most > _ROUNDS and combine == "add" and memory.dtype.kind in "iu":
-        return _running_sums(memory, index, values)
     old = np.empty(index.shape, memory.dtype)
     for turn in range(most):
         lanes = rank == turn
@@ -93,13 +93,23 @@ def _distinct(index: npt.NDArray[np.int64]) -> bool:
         return True
     if bool(np.all(index[1:] > index[:-1])):
         return True
+    if index.size > int(index.max()) - int(index.min()) + 1:
+        return False
     ordered = np.sort(index)
     return bool(np.all(ordered[1:] != ordered[:-1]))
 
 
+def _order(index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Lanes by element, those of one element in their own order."""
+    low = int(index.min())
+    if int(index.max()) - low < _SHORT:
+        return np.argsort((index - low).astype(np.uint16), kind="stable")
+    return np.argsort(index, kind="stable")
+
+
 def _ranks(index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """For each lane, how many earlier lanes name the same element."""
-    order = np.argsort(index, kind="stable")
+    order = _order(index)
     ordered = index[order]
     first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
     start = np.maximum.accumulate(np.where(first, np.arange(index.size), 0))
@@ -109,7 +119,7 @@ def _ranks(index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _running_sums(memory: Array, index: npt.NDArray[np.int64], values: Array) -> Array:
-    order = np.argsort(index, kind="stable")
+    order = _order(index)
     ordered, amounts = index[order], values[order]
     first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
     totals = np.cumsum(amounts, dtype=memory.dtype)

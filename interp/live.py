@@ -24,7 +24,9 @@ def live_arrays() -> Iterator[Any]:
     torch = torch_module()
     if torch is not None:
         for thing in tracked:
-            if issubclass(type(thing), torch.Tensor) and thing.device.type == "cpu":
+            if not issubclass(type(thing), torch.Tensor):
+                continue
+            if thing.device.type == "cpu" and thing.layout is torch.strided:
                 yield thing
     for frame in sys._current_frames().values():
         while frame is not None:

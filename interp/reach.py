@@ -55,7 +55,10 @@ class Reach:
         self.strides = self.box = None
         self.scalar = np.ndim(addresses) == 0
         if self.scalar:
-            self._one(int(addresses), mask is None or bool(mask))
+            active = mask is None or bool(mask)
+            if active:
+                self._mask = None
+            self._one(int(addresses), active)
             return
         flat: Addresses = addresses.reshape(-1)
         if mask is not None:

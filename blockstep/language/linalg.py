@@ -101,14 +101,15 @@ def _result_type(operand: dtype, out: dtype | None, acc: tensor | None) -> dtype
     return result
 
 
-def _precision(input_precision: Any, allow_tf32: Any) -> str:
+def _precision(input_precision: Any, allow_tf32: Any, operand: dtype) -> str:
     """How float32 operands are multiplied; TRITON_F32_DEFAULT changes the default."""
     wanted, allowed = unwrap(input_precision), unwrap(allow_tf32)
     if wanted is not None and allowed is not None:
         raise ValueError("Only one of input_precision and allow_tf32 can be specified")
     if wanted is None:
-        default = "tf32" if allowed or allowed is None else "ieee"
-        wanted = os.environ.get("TRITON_F32_DEFAULT") or default
+        wanted = "tf32" if allowed or allowed is None else "ieee"
+        if operand is ty.float32:
+            wanted = os.environ.get("TRITON_F32_DEFAULT") or wanted
     if str(wanted).lower() not in PRECISIONS:
         raise ValueError(f"input_precision must be one of {PRECISIONS}. Got {wanted}")
     return str(wanted).lower()
@@ -143,7 +144,7 @@ def dot(
     acc = unwrap(acc)
     shape = _check_shapes(a, b, acc)
     _check_types(a.type.scalar, b.type.scalar)
-    precision = _precision(input_precision, allow_tf32)
+    precision = _precision(input_precision, allow_tf32, a.type.scalar)
     _check_size(a, b)
     out = _result_type(a.type.scalar, unwrap(out_dtype), acc)
     imprecise = _imprecise(max_num_imprecise_acc, a.type.scalar, a.type.shape[-1])

@@ -6,6 +6,9 @@ from typing import Any
 
 from blockstep.language import casting, elementwise
 from blockstep.language.constant import unwrap
+from blockstep.language.op import emit
+from blockstep.language.ops.shape import EXPAND_DIMS
+from blockstep.language.shape import expand_dims
 from blockstep.language.value import slice as tl_slice
 from blockstep.language.value import tensor
 
@@ -53,15 +56,13 @@ def _comparison(function: Any) -> Any:
 
 def _getitem(self: tensor, index: Any) -> Any:
     """`x[:, None]`: `None` makes an axis of length 1; only full slices keep one."""
-    from blockstep.language.shape import expand_dims
-
     if not isinstance(index, tuple):
         index = (index,)
     result, axis = self, 0
     for part in index:
         part = unwrap(part)
         if part is None:
-            result = expand_dims(result, axis)
+            result = _with_axis(result, axis)
         elif not (isinstance(part, (slice, tl_slice)) and _is_full(part)):
             pointer = self.type.scalar.is_ptr()
             other = "add offsets to a pointer, p + i" if pointer else "tl.gather takes elements out"
@@ -70,6 +71,13 @@ def _getitem(self: tensor, index: Any) -> Any:
             )
         axis += 1
     return result
+
+
+def _with_axis(x: tensor, axis: int) -> Any:
+    rank = len(x.type.shape)
+    if rank == 0 or axis > rank:
+        return expand_dims(x, axis)
+    return emit(EXPAND_DIMS, x, axis=axis, rank=rank)
 
 
 def _is_full(part: Any) -> bool:

@@ -33,6 +33,7 @@ class Touch:
     addresses: Any = None  # broadcasts to lead + block
     mask: Any = None  # broadcasts to lead + block; None: all on
     lead: Shape = (1, 1, 1)
+    whole: tuple[Shape, Box | None] | None = None  # of the block of which this is a rectangle
 
     def dense(self) -> Any:
         """Every address, as an array that broadcasts to lead + block."""
@@ -89,6 +90,7 @@ def touch(pointer: Lanes, mask: Any, lead: Shape, box: Box | None = None) -> Tou
 
 
 def _shrink(access: Touch, box: Box) -> None:
+    access.whole = access.block, box
     access.block = tuple([b - a for a, b in box])
     if access.starts is not None:
         moved = sum(a * stride for (a, _), stride in zip(box, access.strides, strict=True))

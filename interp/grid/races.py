@@ -51,6 +51,8 @@ class Entry:
         a, b = self.touch, other.touch
         if a.mask is not b.mask or a.block != b.block or a.itemsize != b.itemsize:
             return False
+        if a.whole != b.whole:
+            return False
         if a.starts is not None and b.starts is not None:
             return a.strides == b.strides and bool(np.all(a.starts == b.starts))
         return a.addresses is not None and a.addresses is b.addresses

@@ -83,7 +83,7 @@ def copied(argument: Any, memories: dict[int, Any]) -> Any:
         owner = owner.base
     low, high = byte_bounds(owner)
     if id(owner) not in memories:
-        memory = (ctypes.c_uint8 * (high - low)).from_address(low)
+        memory: Any = (ctypes.c_uint8 * (high - low)).from_address(low)
         memories[id(owner)] = np.frombuffer(memory, np.uint8).copy()
     offset = argument.__array_interface__["data"][0] - low
     new = memories[id(owner)]

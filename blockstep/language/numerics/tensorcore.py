@@ -14,13 +14,14 @@ schemes: Ootomo and Yokota, "Recovering single precision accuracy from Tensor Co
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from blockstep.language.numerics.convert import convert
+from blockstep.language.numerics.convert import convert, converter
 from blockstep.language.numerics.formats import Array, format_of_storage
 
 Single = NDArray[np.float32]
@@ -66,20 +67,21 @@ def dot(
             product = _SCHEMES[precision or "tf32"](a, b)
         else:
             product = _product(operand(a), operand(b))
-        if acc is None:
-            return np.asarray(convert(product, _name(product), out))
-        wide = acc.astype(product.dtype)
-        return np.asarray(convert(np.add(product, wide), _name(product), out))
+        if acc is not None:
+            product = np.add(product, acc.astype(product.dtype, copy=False))
+        return np.asarray(converter(_name(product.dtype), out)(product))
 
 
-def _name(x: Array) -> str:
-    return format_of_storage(x.dtype).name
+@cache
+def _name(storage: np.dtype[Any]) -> str:
+    return format_of_storage(storage).name
 
 
 def operand(x: Array) -> Single:
     """A 16-bit or 8-bit float operand as float32, exactly."""
-    name = "float8e4b15" if x.dtype == np.uint8 else _name(x)
-    return np.asarray(convert(x, name, "float32"))
+    name = "float8e4b15" if x.dtype == np.uint8 else _name(x.dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(converter(name, "float32")(x))
 
 
 def _product(a: Array, b: Array) -> Array:

@@ -1,0 +1,123 @@
+"""Runs fuzzed kernels one after another and keeps what it finds.
+
+A case is a function of its number: a campaign goes on where its state file says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from blockstep.compiler import passes
+from blockstep.compiler.frontend import build_bound
+from blockstep.runtime import gridded
+from tests.agreement.agree import Disagreement, Outcome
+from tests.fuzz.case import Case
+from tests.fuzz.generate import generate
+from tests.fuzz.shrink import shrink
+
+FOUND = Path(__file__).parent / "found"
+
+
+@contextlib.contextmanager
+def after_passes(count: int) -> Iterator[None]:
+    """The grid machine runs block IR to which the first `count` passes were applied."""
+
+    def build(*arguments: Any, **named: Any) -> Any:
+        function = build_bound(*arguments, **named)
+        for one, _ in passes.PIPELINE[:count]:
+            passes.apply(one, function)
+        return function
+
+    before = gridded.build_bound
+    gridded.build_bound = build
+    try:
+        yield
+    finally:
+        gridded.build_bound = before
+
+
+def run(case: Case, with_passes: bool = False) -> Outcome:
+    """Runs a case on every machine, and after every pass if asked. Raises Disagreement."""
+    found = case.run()
+    if with_passes and found.on_grid:
+        for count in range(1, len(passes.PIPELINE) + 1):
+            with after_passes(count):
+                try:
+                    case.run()
+                except Disagreement as error:
+                    name = passes.PIPELINE[count - 1][0].name
+                    raise Disagreement(f"{error.kind} after {name}", f"{error}") from None
+    return found
+
+
+def failure(case: Case, with_passes: bool = False) -> str:
+    """In what the machines differ: "" if they agree, or if the case cannot be run."""
+    try:
+        run(case, with_passes)
+    except Disagreement as error:
+        return error.kind
+    except Exception:  # noqa: BLE001  (a shrunk script may be no script at all)
+        return ""
+    return ""
+
+
+@dataclass(slots=True)
+class Campaign:
+    """What came of the cases so far."""
+
+    done: int = 0
+    with_passes: bool = False
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, str] = field(default_factory=dict)  # number of the case: what differed
+
+    @classmethod
+    def resumed(cls, state: Path | None, with_passes: bool) -> Campaign:
+        """Goes on from a state file, if there is one."""
+        if state is None or not state.exists():
+            return cls(with_passes=with_passes)
+        kept = json.loads(state.read_text())
+        return cls(kept["done"], with_passes, Counter(kept["counts"]), kept["failures"])
+
+    def save(self, state: Path) -> None:
+        """Writes the state file."""
+        kept = {"done": self.done, "counts": self.counts, "failures": self.failures}
+        state.write_text(json.dumps(kept, indent=1) + "\n")
+
+    def case(self, number: int) -> None:
+        """Runs one case; a failing one is shrunk and kept as a script."""
+        case = generate(Random(number))
+        try:
+            found = run(case, self.with_passes)
+        except Disagreement as error:
+            self.counts["disagree"] += 1
+            self.failures[str(number)] = error.kind
+            keep(case, number, error.kind, self.with_passes)
+        else:
+            self.counts["on grid" if found.on_grid else "on step"] += 1
+            self.counts["with findings"] += bool(found.findings)
+            self.counts["with an error"] += bool(found.error)
+        self.done = number + 1
+
+    def go(self, cases: int, state: Path | None, seconds: float = float("inf")) -> None:
+        """Runs up to that many cases in all."""
+        end = time.monotonic() + seconds
+        while self.done < cases and time.monotonic() < end:
+            self.case(self.done)
+            if state is not None and (self.done % 20 == 0 or self.done == cases):
+                self.save(state)
+
+
+def keep(case: Case, number: int, kind: str, with_passes: bool) -> Path:
+    """Shrinks a failing case and puts the script beside those of before."""
+    small = shrink(case, lambda c: failure(c, with_passes) == kind)
+    path = FOUND / f"case_{number}.py"
+    path.write_text(small.script(f"Found by the fuzzer (case {number}): {kind}."))
+    return path
