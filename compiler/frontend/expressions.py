@@ -131,6 +131,9 @@ class Expressions(Context):
             return unwrap(left) is not unwrap(right)
         if kind not in _COMPARE:
             raise self.error(node, "`in` is not supported", UnsupportedLanguageConstruct)
+        for one, other in ((left, right), (right, left)):
+            if type(one) is tensor and (unwrap(other) is None or isinstance(unwrap(other), str)):
+                raise TypeError(f"cannot compare {one.type} with {unwrap(other)!r}")
         return _COMPARE[kind](left, right)
 
     def _BoolOp(self, node: ast.BoolOp) -> Any:

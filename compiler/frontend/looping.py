@@ -136,6 +136,8 @@ class Loops(Statements):
         values = []
         for name in names:
             after = self.variables[name]
+            if isinstance(after, Missing) and after.later is not None:
+                after = after.later()
             if isinstance(after, Missing) or kinds(after) != kinds(before[name]):
                 raise self.error(node, f"Loop-carried variable {name} has initial type "
                                  f"{shown(before[name])} but is re-assigned to {shown(after)} in "

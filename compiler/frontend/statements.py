@@ -8,6 +8,7 @@ what follows it into the other branch.
 from __future__ import annotations
 
 import ast
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,9 +110,15 @@ class Statements(Expressions):
         self.bind(node.target, during.assign(self.evaluate(value)))
 
     def _do_With(self, node: ast.With) -> None:
-        for item in node.items:
-            self.evaluate(item.context_expr)
-        self._inner(node.body)
+        with ExitStack() as entered:
+            for item in node.items:
+                if not isinstance(item.context_expr, ast.Call):
+                    message = "`with` takes a call of a context manager of the language"
+                    raise self.error(item.context_expr, message, UnsupportedLanguageConstruct)
+                found = entered.enter_context(self.evaluate(item.context_expr))
+                if item.optional_vars is not None:
+                    self.bind(item.optional_vars, found)
+            self._inner(node.body)
 
     def bind(self, target: ast.expr, value: Any) -> None:
         """Assigns to a name or, element by element, to a tuple of names."""

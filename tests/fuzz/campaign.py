@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.generate import generate
 from tests.fuzz.shrink import shrink
 
+SECONDS = 6  # for one case while it is shrunk
 FOUND = Path(__file__).parent / "found"
 
 
@@ -61,12 +63,36 @@ def run(case: Case, with_passes: bool = False) -> Outcome:
 def failure(case: Case, with_passes: bool = False) -> str:
     """In what the machines differ: "" if they agree, or if the case cannot be run."""
     try:
-        run(case, with_passes)
+        with at_most(SECONDS):
+            run(case, with_passes)
     except Disagreement as error:
         return error.kind
-    except Exception:  # noqa: BLE001  (a shrunk script may be no script at all)
+    except (Exception, TooLong):  # noqa: BLE001  (a shrunk script may be no script at all)
         return ""
     return ""
+
+
+class TooLong(BaseException):
+    """No `except` of a kernel's machine keeps it."""
+
+
+@contextlib.contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """Ends what takes longer: a shrunk loop may have lost its step. (POSIX; else no limit.)"""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @dataclass(slots=True)
@@ -95,7 +121,10 @@ class Campaign:
         """Runs one case; a failing one is shrunk and kept as a script."""
         case = generate(Random(number))
         try:
-            found = run(case, self.with_passes)
+            with at_most(10 * SECONDS):
+                found = run(case, self.with_passes)
+        except TooLong:
+            self.counts["too long"] += 1
         except Disagreement as error:
             self.counts["disagree"] += 1
             self.failures[str(number)] = error.kind
