@@ -17,7 +17,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,11 @@ rng = np.random.default_rng(0)
 def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offs < n
-    tl.store(out_ptr + offs, tl.load(x_ptr + offs, mask=mask) + tl.load(y_ptr + offs, mask=mask), mask=mask)
+    tl.store(
+        out_ptr + offs,
+        tl.load(x_ptr + offs, mask=mask) + tl.load(y_ptr + offs, mask=mask),
+        mask=mask,
+    )
 
 
 @triton.jit
@@ -282,15 +286,25 @@ def scaling() -> list[dict[str, float]]:
             row.launch()
             ms = statistics.median(_time(row.launch) for _ in range(3))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        out.append({"elements": 2**power, "judged": ms, "peak_MB": peak, "arrays_MB": 12 * 2**power / 2**20})
-        print(f"2^{power}: {ms:9.2f} ms  peak {peak:7.0f} MB, arrays {12 * 2**power / 2**20:6.0f} MB", flush=True)
+        out.append(
+            {
+                "elements": 2**power,
+                "judged": ms,
+                "peak_MB": peak,
+                "arrays_MB": 12 * 2**power / 2**20,
+            }
+        )
+        print(
+            f"2^{power}: {ms:9.2f} ms  peak {peak:7.0f} MB, arrays {12 * 2**power / 2**20:6.0f} MB",
+            flush=True,
+        )
     return out
 
 
 def environment() -> dict[str, Any]:
     """What the figures depend on."""
     return {
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "machine": platform.machine(),
@@ -299,7 +313,9 @@ def environment() -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--rows", help="part of the names of the rows, separated by commas")
     parser.add_argument("--step", action="store_true")

@@ -97,6 +97,8 @@ def scalar_constant(value: Any, target: dtype) -> tensor:
         return constant(wrapped, target)
     if target.is_fp8():
         check_fp8(value, target)
+    elif target.is_int() and value != 0:
+        raise TypeError(f"{value} is a float: it cannot fill a block of {target}")
     return constant(value, literal_type(value)).to(target)  # type: ignore[no-any-return]
 
 

@@ -188,7 +188,7 @@ def invert(x: Any) -> Any:
     return emit(ops.XOR, x, broadcast_to(constant(ones, x.type.scalar), x.type.shape))
 
 
-def _compare(op: Op, x: Any, y: Any, pointers: bool = False) -> Any:
+def _compare(op: Op, x: Any, y: Any) -> Any:
     """A Python number has a type of its own here: int8 > 300 compares in int32 (Triton 3.6)."""
     if type(x) is not tensor or type(y) is not tensor:
         x, y = unwrap(x), unwrap(y)
@@ -196,7 +196,7 @@ def _compare(op: Op, x: Any, y: Any, pointers: bool = False) -> Any:
             y = to_tensor(y)
         elif is_literal(x) and literal_type(x) is not to_tensor(y).type.scalar:
             x = to_tensor(x)
-    a, b = binary(x, y, pointer_x=pointers, pointer_y=pointers)
+    a, b = binary(x, y)
     return emit(op, a, b)
 
 
@@ -222,12 +222,12 @@ def greater_equal(x: Any, y: Any) -> Any:
 
 def equal(x: Any, y: Any) -> Any:
     """`n, n -> n` int1: x == y."""
-    return _compare(ops.EQ, x, y, pointers=True)
+    return _compare(ops.EQ, x, y)
 
 
 def not_equal(x: Any, y: Any) -> Any:
     """`n, n -> n` int1: x != y."""
-    return _compare(ops.NE, x, y, pointers=True)
+    return _compare(ops.NE, x, y)
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:

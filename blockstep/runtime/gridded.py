@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from blockstep.compiler import passes
 from blockstep.compiler.frontend import build_bound
 from blockstep.errors import TritonError
 from blockstep.interp.checkers.grid import Grid
@@ -45,6 +46,7 @@ def compiled(function: JITFunction, bound: Bound) -> tuple[Function, Plan] | Non
     if key not in cache:
         try:
             made = build_bound(function, bound.arguments)
+            passes.run(made)
             cache[key] = (made, plan(made))
         except (Refused, TritonError):
             cache[key] = None

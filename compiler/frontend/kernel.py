@@ -28,6 +28,24 @@ from blockstep.language.value import tuple as tl_tuple
 MOST_CALLS = 64  # nested calls; a recursion that no constexpr ends is an error
 
 
+def _check_parameters(function: JITFunction) -> None:
+    """Raises CompilationError for a constexpr that is not to be specialised either."""
+    for parameter in function.params:
+        unspecialised = parameter.do_not_specialize or parameter.do_not_specialize_on_alignment
+        if parameter.is_constexpr and unspecialised:
+            source = function.prepared.source
+            (node,) = [a for a in _parameters(source.tree) if a.arg == parameter.name]
+            message = (
+                f"{parameter.name} marked as constexpr and listed in do_not_specialize/"
+                "do_not_specialize_on_alignment. Remove constexpr designation to skip specialization."
+            )
+            raise CompilationError(source.text, source.relative(node), message, source.span(node))
+
+
+def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
+    return [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
+
+
 class Compilation(Loops):
     """One function body: its own variables, the recorder of the kernel."""
 
@@ -79,6 +97,7 @@ class Compilation(Loops):
         inner = Compilation(prepared.source, prepared.names, values, recorder, callers)
         inner.depth = self.depth + 1
         try:
+            _check_parameters(function)
             outcome = inner.run(prepared.source.tree.body)
         except CompilationError as error:
             outer = self.source
@@ -196,6 +215,7 @@ def _finish(
     prepared = function.prepared
     made.file = prepared.source.file
     recorder.functions.append(function)
+    _check_parameters(function)
     static = {k: v for k, v in variables.items() if not is_runtime(v)}
     prepared.check(static, frozenset(k for k in variables if k not in static))
     token = language_op.machine.set(recorder)
