@@ -69,7 +69,7 @@ def _ask_once(side: str, python: str, folder: Path, wanted: list[dict[str, Any]]
     feeding = threading.Thread(target=_feed, args=(child.stdin, wanted))
     feeding.start()
     answers = []
-    while True:
+    while len(answers) < len(wanted):
         guard = threading.Timer(SILENCE, child.kill)
         guard.start()
         line = child.stdout.readline()

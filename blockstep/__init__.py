@@ -11,9 +11,8 @@ from blockstep import language, runtime, testing, tools
 from blockstep.errors import CompilationError, InterpreterError, OutOfResources, TritonError
 from blockstep.language.declared import aggregate, must_use_result
 from blockstep.language.function import JITFunction, constexpr_function, jit
-from blockstep.language.host import next_power_of_2
+from blockstep.language.host import cdiv, next_power_of_2
 from blockstep.language.interface import KernelInterface
-from blockstep.language.standard import cdiv
 from blockstep.runtime import launch as _launch  # noqa: F401 (registers itself: kernels run)
 from blockstep.runtime.autotune import Config, autotune, heuristics
 from blockstep.runtime.checking import check

@@ -95,7 +95,7 @@ def _wrapped(name: str, x: Any, y: Any, kind: dtype) -> Any:
     if kind.int_bitwidth < 64:
         wide = _apply(name, x.astype(np.int64), y.astype(np.int64))
         return (wide < kind.lowest) | (wide > kind.highest)
-    exact = _apply(name, x.astype(object), y.astype(object))
+    exact = _apply(name, np.asarray(x).astype(object), np.asarray(y).astype(object))
     return np.asarray((exact < kind.lowest) | (exact > kind.highest), dtype=bool)
 
 

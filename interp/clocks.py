@@ -26,7 +26,11 @@ import numpy.typing as npt
 from blockstep.findings import Access, Program
 
 SCALAR, BLOCK = 0, 1
-_NOTHING: set[int] = set()  # of every instance that has ended; nothing is added to it
+# Of every instance that has ended; nothing is added to them.
+_NOTHING: set[int] = set()
+_NO_PLACES: set[object] = set()
+_NO_SNAPSHOTS: list[int] = []
+_NO_EPOCHS: dict[object, Epoch] = {}
 _CLOSURES = 64  # snapshots whose sum is kept, for the next instance that acquires the same
 
 
@@ -105,8 +109,9 @@ class Instance:
 
     def end(self) -> None:
         """Forgets what only a running instance needs."""
-        self.epochs, self.known, self.raced = {}, None, set()
+        self.epochs, self.known, self.raced = _NO_EPOCHS, None, _NO_PLACES
         self.acquired = self.clean_reads = self.clean_writes = _NOTHING
+        self.pending = self.unsent = _NO_SNAPSHOTS
 
 
 class Clocks:

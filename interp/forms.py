@@ -25,12 +25,15 @@ Limits = tuple[tuple[int, int], ...]  # first position and the one after the las
 
 class Affine:
     """Integers or addresses `const + sum(strides[k] * position[k])`; axes of length 1 have stride
-    0. Without strides (None) they are the same everywhere, and so is a scalar."""
+    0. Without strides (None) they are the same everywhere, and so is a scalar. `memo` (of values
+    that are used again and again: arguments, ranges) keeps what was made of it."""
 
-    __slots__ = ("const", "strides")
+    __slots__ = ("const", "memo", "strides")
 
-    def __init__(self, const: int, strides: Strides | None) -> None:
-        self.const, self.strides = const, strides
+    def __init__(
+        self, const: int, strides: Strides | None, memo: dict[Any, tensor] | None = None
+    ) -> None:
+        self.const, self.strides, self.memo = const, strides, memo
 
     def dense(self, type: dtype) -> Any:
         """The elements as an array; a scalar as a NumPy scalar."""
@@ -83,6 +86,7 @@ class Box:
     """A mask that is on in one box of positions, which is not empty, and off elsewhere."""
 
     __slots__ = ("limits",)
+    memo = None
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -189,5 +193,5 @@ def known(x: tensor) -> Affine | None:
         return form
     if form is not None or x.type.shape:
         return None
-    x.form = form = Affine(int(x._handle), None)
+    x.form = form = Affine(int(x._handle), None, {})
     return form

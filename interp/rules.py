@@ -268,17 +268,16 @@ def _select(operands: Operands, attributes: Attributes) -> tensor | None:
 def _splat(operands: Operands, attributes: Attributes) -> tensor:
     (x,) = operands
     form, shape = x.form, attributes["shape"]
-    if type(form) is Uniform and form.memo is not None:
-        found = form.memo.get(shape)
-        if found is None:
-            found = form.memo[shape] = formed(form, block_type(x.type, shape))
-        return found
-    result = tensor(None, block_type(x.type, shape))
-    if form is None and (x.type._integer or x.type.is_ptr()) and x.type is not int1:
-        form = known(x)
-    result.form = Uniform(x.handle) if form is None else form
-    result.bounds, result.origin = x.bounds, x.origin
-    return result
+    if form is None:
+        number = (x.type._integer or x.type.is_ptr()) and x.type is not int1
+        form = known(x) if number else Uniform(x.handle)
+    memo = form.memo
+    found: tensor | None = None if memo is None else memo.get((x.type, shape))
+    if found is None:
+        found = _moved(x, form, block_type(x.type, shape))
+        if memo is not None:
+            memo[x.type, shape] = found
+    return found
 
 
 def _moved(x: tensor, form: Any, kind: dtype) -> tensor:
@@ -301,8 +300,14 @@ def _expand_dims(operands: Operands, attributes: Attributes) -> tensor | None:
     if x.form is None:
         return None
     axis, shape = attributes["axis"], x.type.shape
-    kind = block_type(x.type.scalar, (*shape[:axis], 1, *shape[axis:]))
-    return _moved(x, x.form.expanded(axis), kind)
+    memo = x.form.memo
+    found: tensor | None = None if memo is None else memo.get((x.type, axis))
+    if found is None:
+        kind = block_type(x.type.scalar, (*shape[:axis], 1, *shape[axis:]))
+        found = _moved(x, x.form.expanded(axis), kind)
+        if memo is not None:
+            memo[x.type, axis] = found
+    return found
 
 
 def _permute(operands: Operands, attributes: Attributes) -> tensor | None:
@@ -323,7 +328,8 @@ def _arange(operands: Operands, attributes: Attributes) -> tensor:
 
 @lru_cache(maxsize=1024)
 def _range(start: int, end: int) -> tensor:
-    result = formed(Affine(start, (1 if end - start > 1 else 0,)), block_type(int32, (end - start,)))
+    form = Affine(start, (1 if end - start > 1 else 0,), {})
+    result = formed(form, block_type(int32, (end - start,)))
     result.bounds = (start, end - 1)
     result.handle.flags.writeable = False
     return result
@@ -359,7 +365,7 @@ def _cast_constant(x: tensor, attributes: Attributes) -> tensor | None:
     form = x.form
     if form.memo is None:
         return None
-    key = (x.type.shape, attributes["target"], attributes["rounding"])
+    key = (x.type, attributes["target"], attributes["rounding"])
     found: tensor | None = form.memo.get(key)
     if found is None:
         value = CAST.meaning(form.value, **attributes)  # type: ignore[misc]

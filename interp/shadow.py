@@ -35,6 +35,7 @@ class Tile:
 
 
 Index = slice | npt.NDArray[np.int64] | Tile
+_MOST_NOTES = 1 << 16
 
 
 def under(table: Table, index: Index) -> Table:
@@ -53,7 +54,7 @@ def put(table: Table, index: Index, value: Any) -> None:
 class Cells:
     """The tables of one storage, which begins at `base` and has `nbytes` bytes."""
 
-    __slots__ = ("base", "filled", "grain", "nbytes", "shift", "tables")
+    __slots__ = ("base", "filled", "grain", "nbytes", "shift", "tables", "unpainted")
 
     def __init__(self, base: int, nbytes: int, grain: int) -> None:
         self.base, self.nbytes = base, nbytes
@@ -61,26 +62,45 @@ class Cells:
         self.shift = grain.bit_length() - 1
         self.tables: dict[str, Table] = {}
         self.filled: dict[str, tuple[int, int]] = {}  # a stretch with all cells that are not 0
+        # What `fill` has not yet written into a table: first and last byte, value.
+        self.unpainted: dict[str, list[tuple[int, int, int]]] = {}
 
     def is_new(self, name: str, reach: Reach) -> bool:
         """Whether the cells of a reach are surely 0 yet, as those of most stores are."""
         low, high = self.filled.get(name, (0, 0))
         return reach.high <= low or high <= reach.low
 
-    def fill(self, name: str, reach: Reach, index: Index, value: int) -> None:
+    def fill(self, name: str, reach: Reach, value: int) -> None:
         """Sets the cells of a reach in a table for which `is_new` is asked."""
-        put(self.table(name), index, value)
         low, high = self.filled.get(name, (reach.low, reach.high))
+        if reach.packed and (high <= reach.low or reach.high <= low or name not in self.filled):
+            self._note(name, reach, value)
+        else:
+            index = self.index(reach)
+            put(self.table(name), index, value)
         self.filled[name] = (
             reach.low if reach.low < low else low,
             reach.high if reach.high > high else high,
         )
+
+    def _note(self, name: str, reach: Reach, value: int) -> None:
+        """Cells that are new to a table are only noted down until somebody asks for the table."""
+        start, stop = reach.low - self.base, reach.high - self.base
+        odd = (start | reach.size) & (self.grain - 1)
+        if odd:
+            self.refine(odd & -odd)
+        notes = self.unpainted.setdefault(name, [])
+        notes.append((start, stop, value))
+        if len(notes) > _MOST_NOTES:
+            self.table(name)
 
     def table(self, name: str) -> Table:
         """A table, all zeros at first."""
         found = self.tables.get(name)
         if found is None:
             found = self.tables[name] = np.zeros(-(-self.nbytes // self.grain), np.int32)
+        for start, stop, value in self.unpainted.pop(name, ()):
+            found[start >> self.shift : stop >> self.shift] = value
         return found
 
     def index(self, reach: Reach) -> Index:

@@ -67,9 +67,7 @@ def name_of(value: Any) -> str | None:
     locals_ = frame.f_locals
     names = [n for n, v in locals_.items() if v is value or getattr(v, "value", None) is value]
     if type(value) is int:
-        names += [
-            n for n, v in locals_.items() if getattr(v, "value", v) == value and type(v) is int
-        ]
+        names += [n for n, v in locals_.items() if type(v) is int and v == value]
     return min(names, key=lambda name: (not name.isupper(), name), default=None)
 
 

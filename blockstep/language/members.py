@@ -75,7 +75,9 @@ def _getitem(self: tensor, index: Any) -> Any:
 
 def _with_axis(x: tensor, axis: int) -> Any:
     rank = len(x.type.shape)
-    if rank == 0 or axis > rank:
+    if rank == 0:  # every axis of a scalar is the first
+        return expand_dims(x, 0)
+    if axis > rank:
         return expand_dims(x, axis)
     return emit(EXPAND_DIMS, x, axis=axis, rank=rank)
 

@@ -21,6 +21,7 @@ from blockstep.ir import IF, YIELD, Region, Value
 from blockstep.language import during, elementwise
 from blockstep.language import types as ty
 from blockstep.language.allowed import is_supported_builtin
+from blockstep.language.casting import cast
 from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.function import JITFunction
 from blockstep.language.names import ABSENT
@@ -195,6 +196,8 @@ class Expressions(Context):
             from blockstep.language.shape import item
 
             test = item(test)
+        if test.type.scalar.is_ptr():
+            test = cast(test, ty.int64)
         value: tensor = test if test.type is ty.int1 else elementwise.not_equal(test, 0)
         return value.handle  # type: ignore[no-any-return]
 
@@ -215,6 +218,8 @@ class Expressions(Context):
             return during.type_of(holder)
         if isinstance(holder, constexpr):
             holder = holder.value
+        if node.attr == "numel" and type(holder) is tensor and not holder.type.shape:
+            raise AttributeError(f"a scalar ({holder.type}) has no `numel`")
         return getattr(holder, node.attr)
 
     def _Subscript(self, node: ast.Subscript) -> Any:

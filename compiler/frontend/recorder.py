@@ -16,6 +16,8 @@ from blockstep.language import types as ty
 from blockstep.language.op import Op
 from blockstep.language.value import tensor
 
+_FOREIGN = frozenset({ty.float8e4b8, ty.float8e5b16})  # no NVIDIA device has them
+
 
 class NotConstant(TypeError):
     """A run-time value stands where the language needs a compile-time one."""
@@ -58,6 +60,12 @@ class Recorder:
         present = [x for x in operands if x is not None]
         kind = op.rule(*[x.type for x in present], **attributes)
         kinds = list(kind) if isinstance(kind, tuple) else [] if kind is ty.void else [kind]
+        for one in kinds:
+            if one.scalar in _FOREIGN:
+                raise ValueError(
+                    f"type {one.scalar} not supported in this architecture. The supported fp8 "
+                    "dtypes are fp8e4b15, fp8e4nv, fp8e5"
+                )
         told = attributes
         if len(present) != len(operands):
             told = {**attributes, "operand_slots": tuple(x is not None for x in operands)}

@@ -31,6 +31,10 @@ class Returned:
         self.value = value
 
 
+class _Joint(ast.Pass):
+    """Where an `if` on a constant ended: its branch before, what followed it after."""
+
+
 @dataclass(frozen=True)
 class _Branch:
     """One branch of an `if`: its region, the variables after it, those it assigned, its end."""
@@ -52,16 +56,34 @@ class Statements(Expressions):
                 rest = nodes[position + 1 :]
                 outcome = self._if(node, rest)
                 if isinstance(outcome, list):
-                    return self.run(outcome + rest)
+                    return self.run([*outcome, _Joint(), *rest])
                 if outcome is not None:
                     return outcome
                 continue
             if isinstance(node, ast.Return):
                 with self.at(node):
                     value = None if node.value is None else during.result(self.evaluate(node.value))
+                self._unreached(node, value, nodes[position + 1 :])
                 return Returned(value)
             self.statement(node)
         return None
+
+    def _unreached(self, node: ast.Return, value: Any, rest: list[ast.stmt]) -> None:
+        """What follows an `if` on a constant that returns is compiled all the same, as Triton does,
+        and must return the same type, if it returns."""
+        joint = next((i for i, one in enumerate(rest) if isinstance(one, _Joint)), None)
+        if joint is None or not rest[joint + 1 :]:
+            return
+        before, outer = dict(self.variables), self.defined
+        with self.recorder.into(Region()):
+            other = self.run(rest[joint + 1 :])
+        self.variables, self.defined = before, outer
+        if other is not None and kinds(other.value) != kinds(value):
+            raise self.error(node, f"Inconsistent return types: {shown(value)} and "
+                             f"{shown(other.value)}")  # fmt: skip
+
+    def _do__Joint(self, node: ast.stmt) -> None:
+        pass
 
     def statement(self, node: ast.stmt) -> None:
         """Compiles one statement other than `if` and `return`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blockstep.ir import Operation
+from blockstep.ir import Function, Operation, Value
 from blockstep.language.op import Family
 
 _PURE = frozenset(
@@ -19,6 +19,10 @@ _PURE = frozenset(
     }
 )
 _PURE_CONTROL = frozenset({"program_id", "num_programs"})
+_KEEPS_PLAIN = frozenset(
+    {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "minimum", "maximum", "splat",
+     "broadcast", "expand_dims"}
+)  # fmt: skip
 _STRUCTURED = frozenset({"if", "for"})
 
 
@@ -31,14 +35,25 @@ def is_pure(operation: Operation) -> bool:
     return not operation.regions and (op.family in _PURE or op.name in _PURE_CONTROL)
 
 
+def is_plain(value: Value) -> bool:
+    """Whether no checker could object to a decision by this value: it is defined and unwrapped."""
+    producer = value.producer
+    if producer is None:
+        return isinstance(value.owner.parent, Function)
+    if producer.name in _PURE_CONTROL or producer.name in ("constant", "arange"):
+        return True
+    return producer.name in _KEEPS_PLAIN and all(map(is_plain, producer.operands))
+
+
 def is_removable(operation: Operation) -> bool:
     """Whether it does nothing at all when its results are unused. A `while` may not end, so it
-    stays."""
+    stays; so does what a value decides that a checker may object to."""
     if is_pure(operation):
         return True
     if operation.name not in _STRUCTURED:
         return False
-    return all(
+    deciding = operation.operands[: 1 if operation.name == "if" else 3]
+    return all(map(is_plain, deciding)) and all(
         is_removable(inner) or inner is region.terminator
         for region in operation.regions
         for inner in region.operations

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from blockstep.compiler.passes.effects import is_plain
 from blockstep.compiler.passes.fold import constant_of, folded, make_constant
 from blockstep.ir import FOR, IF, Function, Operation, Region, Value
 
@@ -82,7 +83,7 @@ def _moved_by_zero(operation: Operation) -> list[Value] | None:
 def _chosen(operation: Operation) -> list[Value] | None:
     """`select` with a constant condition, or with twice the same value."""
     condition, x, y = operation.operands
-    if x is y:
+    if x is y and is_plain(condition):
         return [x]
     known = constant_of(condition)
     return None if known is None else [x if known else y]

@@ -132,9 +132,9 @@ class Overlap(Checker):
     def _load(self, access: Access, reach: Reach, state: _State) -> None:
         assert access.storage is not None
         cells = self._cells[id(access.storage)][1]
-        index = cells.index(reach)  # before the table: it may refine it
         if cells.is_new(LAST, reach):
             return
+        index = cells.index(reach)  # before the table: it may refine it
         there = under(cells.table(LAST), index)
         if _newest(there) <= state.floor:
             return
@@ -159,15 +159,15 @@ class Overlap(Checker):
             made = Cells(storage.base, storage.nbytes, reach.size)
             held = self._cells[id(storage)] = (storage, made)
         cells = held[1]
-        index = cells.index(reach)
         if not cells.is_new(LAST, reach):
+            index = cells.index(reach)  # before the table: it may refine it
             there = under(cells.table(LAST), index)
             for number in distinct(there) if _newest(there) > state.floor else ():
                 past = state.stores.get(number)
                 if past is not None and not _same_lanes(past, access):
                     self._over(access, reach, cells.lanes(there == number, reach.size), past)
         self._count += 1
-        cells.fill(LAST, reach, index, self._count)
+        cells.fill(LAST, reach, self._count)
         state.keep(self._count, Stored(access, reach, _there(storage, reach)))
 
     def _over(self, access: Access, reach: Reach, lanes: Flags, past: Stored) -> None:

@@ -193,6 +193,13 @@ class Race(Checker):
     def _store(self, access: Access, reach: Reach, p: Instance, shadow: Shadow) -> None:
         if shadow.notes is not None:
             self._paint(shadow)
+        if shadow.tables or not shadow.is_new(WRITE, reach):
+            self._over(access, reach, p, shadow)
+        e = self._epoch(access, p, reach.scalar, writes=True)
+        shadow.fill(WRITE, reach, e.number)
+
+    def _over(self, access: Access, reach: Reach, p: Instance, shadow: Shadow) -> None:
+        """What a store meets, and ends."""
         index = shadow.index(reach)
         self._against_writes(access, reach, shadow, index, p)
         for name in (READS, ATOMICS):
@@ -201,8 +208,6 @@ class Race(Checker):
                 put(shadow.tables[name], index, 0)
         if SYNC in shadow.tables:
             put(shadow.tables[SYNC], index, 0)
-        e = self._epoch(access, p, reach.scalar, writes=True)
-        shadow.fill(WRITE, reach, index, e.number)
 
     def _touch_atomically(
         self, access: Access, reach: Reach, p: Instance, shadow: Shadow, writes: bool
@@ -236,7 +241,7 @@ class Race(Checker):
     ) -> None:
         if shadow.is_new(WRITE, reach):
             return
-        before = under(shadow.tables[WRITE], index)
+        before = under(shadow.table(WRITE), index)
         for number in distinct(before):
             e = self.chains.epochs[number]
             if e is not None and e.instance is not p and not self.clocks.ordered(p, e):

@@ -33,7 +33,7 @@ class Lanes:
     """One IR value in one batch."""
 
     __slots__ = ("type", "const", "strides", "array", "box", "limits", "origin", "undefined",
-                 "taints", "implies", "_dense")  # fmt: skip
+                 "taints", "implies", "moved", "_dense")  # fmt: skip
 
     def __init__(self, type: dtype) -> None:
         self.type = type
@@ -46,6 +46,7 @@ class Lanes:
         self.undefined: frozenset[Any] = NONE  # masks (Lanes): undefined where one of them is off
         self.taints: frozenset[str] = NONE
         self.implies: frozenset[Any] = NONE  # masks that are on wherever this one is
+        self.moved: dict[Any, Lanes] = {}  # this mask stretched or permuted, by how
         self._dense: Any = None
 
     @property

@@ -129,9 +129,9 @@ class GridMachine:
         rule = RULES.get(op.name)
         if rule is not None:
             found = rule(operands, operation.attributes, kinds[0])
-            if found is not None:
-                if found not in operands and op.name not in _OWN_MARKS:
-                    carry(found, *operands)
+            if found is not None and found not in operands:
+                return [found if op.name in _OWN_MARKS else carry(found, *operands)]
+            if found is not None and not any(_marked(x) for x in operands if x is not found):
                 return [found]
         attributes = operation.attributes
         if op.family in PADS_BLOCK:
@@ -277,7 +277,7 @@ class GridMachine:
                 if self._first(access) is not None:
                     self.reads[id(access.storage)] = access.storage
                 self._prove_initialised(access)
-            if written:
+            if written and 0 not in access.block:
                 self.log.read(operation, access, self.coordinates, self.grid)
         fill = None if other is None else other.data()
         box = mask.box if mask is not None else None
@@ -325,6 +325,8 @@ class GridMachine:
         access = self._touch(pointer, mask)
         if not access.view.writeable:
             raise Suspicion
+        if 0 in access.block:
+            return []
         if self.judged:
             taints.stored(value, mask)
             self.log.write(operation, access, self.coordinates, self.grid)
@@ -511,6 +513,11 @@ def batches(grid: tuple[int, int, int], programs: int) -> Iterator[tuple[Shape, 
         for y in range(0, gy, by):
             for x in range(0, gx, bx):
                 yield (z, y, x), (min(bz, gz - z), min(by, gy - y), min(bx, gx - x))
+
+
+def _marked(x: Lanes) -> bool:
+    """Whether anything may be wrong with some element."""
+    return bool(x.undefined or x.taints)
 
 
 def _origin(operands: Sequence[Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.interp.grid.lanes import LEAD, SAFE, Lanes, affine, carry, constant, of_array
+from blockstep.interp.grid.lanes import LEAD, SAFE, Lanes, affine, constant, of_array
 from blockstep.language import types as ty
 
 Rule = Callable[[tuple[Lanes, ...], dict[str, Any], ty.dtype], "Lanes | None"]
@@ -108,7 +108,7 @@ def _rectangle(
     n = kind.shape[axis]
     on = [bool(decide(v, v, 0, 0)) for v in (gap, gap + strides[axis] * (n - 1))]
     first = 0 if on[0] else _turn(gap, strides[axis], n, decide, True)
-    last = n if on[1] else _turn(gap, strides[axis], n, decide, False)
+    last = n if on[1] else max(first, _turn(gap, strides[axis], n, decide, False))
     result = Lanes(kind)
     result.box = tuple([(first, last) if k == axis else (0, m) for k, m in enumerate(kind.shape)])
     return result
@@ -215,27 +215,47 @@ def _extreme(greatest: bool) -> Rule:
     return rule
 
 
-def _splat(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
-    (x,) = xs
+def _splat(x: Lanes, attributes: dict[str, Any], kind: ty.dtype) -> Lanes:
     rank = len(attributes["shape"])
     result = Lanes(kind)
     if x.const is not None:
         result.const, result.strides = x.const, (0,) * rank
     else:
         result.array = x.array.reshape(x.array.shape + (1,) * rank)
-    result.limits, result.origin = x.limits, x.origin
-    return _mask_of(result, x, kind)
+    return result
 
 
-def _mask_of(result: Lanes, x: Lanes, kind: ty.dtype) -> Lanes:
-    """A mask that was only stretched still implies what it did."""
-    if kind.scalar.is_int1():
-        result.implies = x.implies | {x}
-    return carry(result, x)
+def _moving(rule: Callable[[Lanes, dict[str, Any], ty.dtype], Lanes]) -> Rule:
+    """A rule that only moves elements: what is undefined, and what a mask implies, moves too.
+
+    A mask is moved once in each way, so that it is the same object whoever asks for it."""
+
+    def moved(mask: Lanes, attributes: dict[str, Any], shape: tuple[int, ...]) -> Lanes:
+        how = (rule, shape, attributes.get("axis"), tuple(attributes.get("dims", ())))
+        found = mask.moved.get(how)
+        if found is None:
+            found = rule(mask, attributes, ty.blocked(ty.int1, shape))
+            mask.moved[how] = found = marked(found, mask, attributes, shape)
+        return found
+
+    def marked(
+        result: Lanes, x: Lanes, attributes: dict[str, Any], shape: tuple[int, ...]
+    ) -> Lanes:
+        result.limits, result.origin, result.taints = x.limits, x.origin, x.taints
+        result.undefined = frozenset([moved(m, attributes, shape) for m in x.undefined])
+        result.implies = frozenset([moved(m, attributes, shape) for m in x.implies])
+        return result
+
+    def moving(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes:
+        (x,) = xs
+        if kind.scalar.is_int1():
+            return moved(x, attributes, kind.shape)
+        return marked(rule(x, attributes, kind), x, attributes, kind.shape)
+
+    return moving
 
 
-def _broadcast(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
-    (x,) = xs
+def _broadcast(x: Lanes, attributes: dict[str, Any], kind: ty.dtype) -> Lanes:
     result = Lanes(kind)
     if x.box is not None:
         result.box = tuple(
@@ -250,14 +270,10 @@ def _broadcast(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype
         result.strides = tuple([s if n > 1 else 0 for s, n in zip(x.strides, old, strict=True)])
     else:
         result.array = x.array
-    result.limits, result.origin = x.limits, x.origin
-    return _mask_of(result, x, kind)
+    return result
 
 
-def _expand_dims(
-    xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype
-) -> Lanes | None:
-    (x,) = xs
+def _expand_dims(x: Lanes, attributes: dict[str, Any], kind: ty.dtype) -> Lanes:
     axis = attributes["axis"]
     result = Lanes(kind)
     if x.box is not None:
@@ -267,12 +283,10 @@ def _expand_dims(
         result.strides = x.strides[:axis] + (0,) + x.strides[axis:]
     else:
         result.array = np.expand_dims(x.array, LEAD + axis)
-    result.limits, result.origin = x.limits, x.origin
-    return _mask_of(result, x, kind)
+    return result
 
 
-def _permute(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
-    (x,) = xs
+def _permute(x: Lanes, attributes: dict[str, Any], kind: ty.dtype) -> Lanes:
     dims = attributes["dims"]
     result = Lanes(kind)
     if x.box is not None:
@@ -281,8 +295,7 @@ def _permute(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) 
         result.const, result.strides = x.const, tuple([x.strides[d] for d in dims])
     else:
         result.array = x.array.transpose((0, 1, 2, *[LEAD + d for d in dims]))
-    result.limits, result.origin = x.limits, x.origin
-    return _mask_of(result, x, kind)
+    return result
 
 
 def _cast(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes | None:
@@ -310,10 +323,10 @@ RULES: dict[str, Rule] = {
     "ge": _compare(lambda a, b, c, d: _le(c, d, a, b)),
     "eq": _compare(_eq),
     "ne": _compare(_ne),
-    "splat": _splat,
-    "broadcast": _broadcast,
-    "expand_dims": _expand_dims,
-    "permute": _permute,
+    "splat": _moving(_splat),
+    "broadcast": _moving(_broadcast),
+    "expand_dims": _moving(_expand_dims),
+    "permute": _moving(_permute),
     "cast": _cast,
     "and": _and,
 }

@@ -309,6 +309,18 @@ def builtin_of_the_host(p, n):
     tl.store(p, abs(n))
 
 
+@blockstep.jit
+def two_kinds_by_constant(x, WIDE: tl.constexpr):
+    if WIDE:
+        return x.to(tl.int64)
+    return x
+
+
+@blockstep.jit
+def returns_differ_by_constant(p, n):
+    tl.store(p, two_kinds_by_constant(n, True))
+
+
 REJECTED = [
     (changes_type, "Loop-carried variable acc has initial type int32", "for _ in range(n):"),
     (
@@ -328,6 +340,7 @@ REJECTED = [
     (while_on_a_constant, "must be a run-time value, not a constexpr", "True"),
     (returns_in_a_loop, "Cannot have `return` statements inside `while` or `for`", "return"),
     (returns_differ, "Inconsistent return types: int32 and fp32", "if x > 1:"),
+    (returns_differ_by_constant, "Inconsistent return types: int64 and int32", "return"),
     (float_bounds, "must be scalar integers, not fp32", "range(0, n, 0.5)"),
     (blocks_decide, "Boolean value of Tensor with more than one value", "tl.arange(0, 4) > n"),
     (calls_a_block, "marked noinline, but was called with a block", "kept(tl.arange(0, 4), 3)"),

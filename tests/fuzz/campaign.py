@@ -24,6 +24,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.generate import generate
 from tests.fuzz.shrink import shrink
 
+REFUSED = frozenset({"CompilationError", "LanguageError", "CompileTimeAssertionFailure"})
 SECONDS = 6  # for one case while it is shrunk
 FOUND = Path(__file__).parent / "found"
 
@@ -49,6 +50,9 @@ def after_passes(count: int) -> Iterator[None]:
 def run(case: Case, with_passes: bool = False) -> Outcome:
     """Runs a case on every machine, and after every pass if asked. Raises Disagreement."""
     found = case.run()
+    kind = found.error.partition(":")[0]
+    if kind and kind not in REFUSED:
+        raise Disagreement(f"crash {kind}", found.error)
     if with_passes and found.on_grid:
         for count in range(1, len(passes.PIPELINE) + 1):
             with after_passes(count):

@@ -361,7 +361,8 @@ class Generator:
                 lines.append(f"{m.name} = {_view(m, short)}")
                 passed.append(str(m.stride))
         most = max([m.length for m in self.memories] + [1])
-        passed.append(str(self.random.choice([most, max(most - 3, 2), most // 2, 2, 5])))
+        n = self.random.choice([most, most - 3, most // 2, 2, 5])
+        passed.append(str(max(n, 2)))  # 1 would be a constant of the kernel
         return [*lines, f"return [{', '.join(passed)}]"]
 
     def _array(self, m: Memory, length: int) -> str:

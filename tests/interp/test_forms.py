@@ -183,7 +183,7 @@ def test_cells_and_windows_of_a_regular_reach(drawn: Any, grain: int) -> None:
         cells.tables["t"] = np.arange(len(cells.table("t")), dtype=np.int32)
         tables.append(under(cells.table("t"), index).reshape(-1).tolist())
         assert cells.is_new("u", reach)
-        cells.fill("u", reach, index, 7)
+        cells.fill("u", reach, 7)
         assert not cells.is_new("u", reach)
         assert (under(cells.table("u"), index) == 7).all()
     assert tables[0] == tables[1]

@@ -91,14 +91,14 @@ def converted(
 @triton.jit
 def assembled(
     x, y, out, N: tl.constexpr, TEXT: tl.constexpr, CONSTRAINTS: tl.constexpr,
-    TYPE: tl.constexpr, PACK: tl.constexpr, TWO: tl.constexpr,
+    PACK: tl.constexpr, TWO: tl.constexpr,
 ):  # fmt: skip
     a = tl.load(x + tl.arange(0, N))
     if TWO:
         b = tl.load(y + tl.arange(0, N))
-        put(out, tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [a, b], TYPE, True, PACK))
+        put(out, tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [a, b], out.dtype.element_ty, True, PACK))
     else:
-        put(out, tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [a], TYPE, True, PACK))
+        put(out, tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [a], out.dtype.element_ty, True, PACK))
 
 
 @triton.jit

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from tests.device.against import blocks, carriers
 from tests.device.against.case import (
     FLOATS,
@@ -55,7 +57,9 @@ def _unordered(kind: str) -> Any:
 
     def make(random: Random) -> Any:
         fill = spread(kind, N)(random)
-        fill[(fill != fill) | (fill == 0)] = 0
+        with np.errstate(invalid="ignore"):
+            wide = fill.astype(np.float64)
+        fill[np.isnan(wide) | (wide == 0)] = 0
         return fill
 
     return make
