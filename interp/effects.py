@@ -166,7 +166,9 @@ def _load(machine: StepMachine, op: Op, operands: Operands, attributes: Attribut
     fill = None if other is None else compact(other)
     data, skipped = _read(machine, pointer, lanes, kind, fill, site, "load", attributes)
     result = tensor(data, kind)
-    if (lanes is not None or skipped is not None) and (machine.judge is not None or machine.watched):
+    if (lanes is not None or skipped is not None) and (
+        machine.judge is not None or machine.watched
+    ):
         _poison(machine, result, pointer, lanes, other, site, skipped)
     while machine.unread:
         unread = machine.unread.pop()
@@ -290,7 +292,9 @@ def _store(machine: StepMachine, op: Op, operands: Operands, attributes: Attribu
     _write(machine, pointer, compact(value), lanes, site, "store")
 
 
-_STORED = frozenset({"poison", "unread", "division", "shift", "cast"})  # a wrapped value may be stored
+_STORED = frozenset(
+    {"poison", "unread", "division", "shift", "cast"}
+)  # a wrapped value may be stored
 
 
 def _write(
@@ -568,9 +572,7 @@ def _check_hint(machine: StepMachine, x: tensor, hint: str, claimed: tuple[int, 
             return
 
 
-def breaks_hint(
-    data: Any, hint: str, claimed: tuple[int, ...], itemsize: int, lead: int
-) -> bool:
+def breaks_hint(data: Any, hint: str, claimed: tuple[int, ...], itemsize: int, lead: int) -> bool:
     """Whether a promise is false for any of the blocks behind `lead` leading axes."""
     for axis, n in enumerate(claimed):
         scalar = data.ndim == lead

@@ -38,7 +38,9 @@ class Affine:
     def dense(self, type: dtype) -> Any:
         """The elements as an array; a scalar as a NumPy scalar."""
         if self.strides is None:
-            return np.broadcast_to(self.scalar(type), type.shape) if type.shape else self.scalar(type)
+            return (
+                np.broadcast_to(self.scalar(type), type.shape) if type.shape else self.scalar(type)
+            )
         return positions(self.const, self.strides, type.shape).astype(type.numpy, copy=False)
 
     def scalar(self, type: dtype) -> Any:

@@ -161,9 +161,7 @@ def _extreme(greatest: bool) -> Rule:
 # Comparisons: decided by limits, or on in a box.
 
 
-def _compare(
-    decide: Callable[[int, int, int, int], bool | None], less: bool, equal: bool
-) -> Rule:
+def _compare(decide: Callable[[int, int, int, int], bool | None], less: bool, equal: bool) -> Rule:
     """x < y, x <= y (`less`), x > y, x >= y by the sign of x - y."""
 
     def rule(operands: Operands, attributes: Attributes) -> tensor | None:

@@ -54,7 +54,9 @@ class StepMachine:
     host: Span | None = None
     launch: int | None = None
     watched: frozenset[str] = frozenset()  # names of marks that are wanted
-    sanitize: bool = False  # a wrapped sum, difference or product ends the launch, as with debug=True
+    sanitize: bool = (
+        False  # a wrapped sum, difference or product ends the launch, as with debug=True
+    )
     pending: list[Any] = field(default_factory=list)
     known: Any = None  # lanes of the running access whose address was reported
     unread: list[Unread] = field(default_factory=list)  # of the load that is being executed

@@ -71,15 +71,14 @@ def cast(
     rounding = _rounding_mode(source, target, fp_downcast_rounding)
     if source.is_ptr() or target.is_ptr():
         return _pointer_cast(x, source, target)
+    for one, other in ((source, target), (target, source)):
+        if one.is_int() and other.is_fp8():
+            raise TypeError(
+                f"cannot cast {x.type} to {target}: fp8 only converts to and from floats"
+            )
     if target.is_int1():
-        return emit(NE, x, _zero_like(x)) if not source.is_fp8() else _narrow(x)
-    if source.is_int() and target.is_fp8():
-        raise TypeError(f"cannot cast {x.type} to {target}: there is no integer to fp8 conversion")
+        return emit(NE, x, _zero_like(x))
     return emit(ops.CAST, x, source=source, target=target, rounding=rounding)
-
-
-def _narrow(x: tensor) -> Any:
-    return cast(cast(x, ty.float32), ty.int1)
 
 
 def _zero_like(x: tensor) -> tensor:

@@ -10,7 +10,7 @@ from blockstep.language.casting import cast
 from blockstep.language.constant import unwrap
 from blockstep.language.op import emit
 from blockstep.language.ops import memory as ops
-from blockstep.language.promotion import broadcast_to, to_tensor
+from blockstep.language.promotion import broadcast, broadcast_to, to_tensor
 from blockstep.language.value import tensor
 
 LOAD_CACHE = ("", ".ca", ".cg", ".cv")
@@ -70,7 +70,25 @@ def check_mask(mask: Any, pointer: tensor) -> tensor | None:
         raise ValueError("Mask must have boolean scalar type")
     if not pointer.type.shape and mask.type.shape:
         raise ValueError("Mask argument cannot be block type if pointer argument is not a block")
-    return broadcast_to(mask, pointer.type.shape)
+    return _fitted(mask, pointer)
+
+
+def _fitted(x: tensor, pointer: tensor) -> tensor:
+    """`x` in the pointer's shape; one of lower rank gets leading axes."""
+    if 0 < len(x.type.shape) < len(pointer.type.shape):
+        return broadcast(x, pointer)[0]
+    return broadcast_to(x, pointer.type.shape)
+
+
+def _widened(pointer: tensor, *values: Any) -> tensor:
+    """A block of pointers in the shape that it has in common with the blocks beside it."""
+    for x in values:
+        if type(x) is tensor and x.type.shape and x.type.shape != pointer.type.shape:
+            try:
+                pointer = broadcast(pointer, x)[0]
+            except ValueError:  # said where `x` is fitted
+                return pointer
+    return pointer
 
 
 def _fill(other: Any, mask: Any, pointer: tensor) -> tensor | None:
@@ -82,7 +100,7 @@ def _fill(other: Any, mask: Any, pointer: tensor) -> tensor | None:
     if not pointer.type.shape and other.type.shape:
         raise ValueError("Other argument cannot be block type if pointer argument is not a block")
     element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
-    return cast(broadcast_to(other, pointer.type.shape), element)  # type: ignore[no-any-return]
+    return cast(_fitted(other, pointer), element)  # type: ignore[no-any-return]
 
 
 def _no_boundaries(boundary_check: Any, padding_option: Any, what: str) -> None:
@@ -124,6 +142,8 @@ def load(
     if boundary_check or padding_option:
         _no_boundaries(boundary_check, padding_option, "loading")
     mask, other = unwrap(mask), unwrap(other)
+    if pointer.type.shape:
+        pointer = _widened(pointer, mask, other)
     fill = _fill(other, mask, pointer)
     return load_pointers(pointer, check_mask(mask, pointer), fill, options)
 
@@ -168,17 +188,17 @@ def store(
     value = to_tensor(value)
     if not pointer.type.shape and value.type.shape:
         raise ValueError("Value argument cannot be block type if pointer argument is not a block")
-    value = broadcast_to(value, pointer.type.shape)
+    value = _fitted(value, pointer)
     return store_pointers(pointer, value, check_mask(mask, pointer), options)
 
 
 def store_pointers(
     pointer: tensor, value: tensor, mask: tensor | None, options: dict[str, Any]
 ) -> Any:
-    """Emits the store of `value`, cast to the element type (int1 as a byte of 0 or 1)."""
+    """Emits the store of `value`, cast to the element type. int1 lives in memory as a byte, and
+    a value of another type is cast to that byte: 256 and 0.5 store False (as Triton 3.6 does)."""
     element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
     if element.is_int1():
         pointer = cast(pointer, ty.pointer_type(ty.int8))
-        value = cast(cast(value, ty.int1), ty.int8)
         element = ty.int8
     return emit(ops.STORE, pointer, cast(value, element), mask, **options)

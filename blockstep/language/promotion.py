@@ -176,8 +176,11 @@ def binary(
     division: bool = False,
 ) -> tuple[tensor, tensor]:
     """Both operands as values of one element type (if `arithmetic`) and one shape."""
+    both = type(x) is tensor and type(y) is tensor
+    if both and x.type is y.type and x.type.scalar._floating and not division:
+        return x, y
     flags = pointer_x | pointer_y << 1 | arithmetic << 2 | division << 3
-    if type(x) is tensor and type(y) is tensor:
+    if both:
         plan = _plans.get((x.type, y.type, flags)) or _plan(x.type, y.type, flags)
         target, x_shape, y_shape, stretch = plan
         if target is not None:

@@ -110,7 +110,8 @@ def specialization(function: Any, bound: Any) -> SimpleNamespace:
     """What `jit(repr=)` is told: the types by parameter, and the values known at compile time."""
     constants = {a.name: a.value for a in bound.arguments if a.kind == "constexpr"}
     signature = {
-        a.name: "constexpr" if a.kind == "constexpr" else short_type(a.type) for a in bound.arguments
+        a.name: "constexpr" if a.kind == "constexpr" else short_type(a.type)
+        for a in bound.arguments
     }
     return SimpleNamespace(
         name=function.__name__, signature=signature, constants=constants, attrs={}, fn=function

@@ -221,13 +221,24 @@ def _rows(access: Touch, dtype: np.dtype[Any]) -> Any:
     return view[index]
 
 
+def apart(strides: Shape, shape: Shape, itemsize: int) -> bool:
+    """Whether elements at such distances certainly share no byte."""
+    reach = itemsize - 1
+    for stride, n in sorted([(abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1]):
+        if stride <= reach:
+            return False
+        reach += stride * (n - 1)
+    return True
+
+
 def write(access: Touch, values: Any, dtype: np.dtype[Any]) -> None:
-    """Stores values (broadcasting to lead + block) in the active lanes."""
+    """Stores values (broadcasting to lead + block) in the active lanes; of those that share an
+    element the last one's stays. (A window is not written in order.)"""
     if access.mask is None and access.starts is not None and access.addresses is None:
         found = window(access, dtype)
         if found is not None:
             lead = np.broadcast_shapes(found.shape[:LEAD], values.shape[:LEAD])
-            if found.shape[:LEAD] == lead:
+            if found.shape[:LEAD] == lead and apart(found.strides, found.shape, dtype.itemsize):
                 found[...] = values
                 return
     addresses = access.dense()

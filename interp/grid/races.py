@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from blockstep.interp.grid.lanes import LEAD, span
-from blockstep.interp.grid.memory import Suspicion, Touch
+from blockstep.interp.grid.memory import Suspicion, Touch, apart
 from blockstep.interp.memory import Storage
 from blockstep.ir import Operation
 
@@ -123,15 +123,7 @@ class Log:
         """Whether the lanes of one program certainly go to different elements."""
         if touch.starts is None:
             return False
-        reach = touch.itemsize - 1
-        steps = sorted(
-            (abs(s), n) for s, n in zip(touch.strides, touch.block, strict=True) if n > 1
-        )
-        for stride, n in steps:
-            if stride <= reach:
-                return False
-            reach += stride * (n - 1)
-        return True
+        return apart(touch.strides, touch.block, touch.itemsize)
 
     def prove(self, grid: tuple[int, int, int]) -> None:
         """Raises Suspicion unless no two program instances collide."""

@@ -41,6 +41,21 @@ def mixed(x, y):
     return x + y - x * y
 
 
+@triton.jit
+def guarded(x, y, on):
+    if on:
+        return x
+    return y
+
+
+@triton.jit
+def turned(x, y, n):
+    for i in range(n):
+        if i % 2 == 0:
+            x, y = y, x
+    return x
+
+
 '''
 TAIL = '''
 

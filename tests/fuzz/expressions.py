@@ -100,7 +100,9 @@ class Expressions:
         if len(shape) == 1 and kind in INTEGERS and self.chance(0.6):
             return self._cast(f"tl.arange(0, {shape[0]})", kind)
         if not shape and kind in INTEGERS and self.chance(0.5):
-            return self._cast("p", kind)
+            return self._cast(self.random.choice(["p", "p", "tl.num_programs(0)"]), kind)
+        if len(shape) == 1 and kind == "float32" and self.chance(0.2):
+            return f"tl.rand({self.random.randint(0, 99)}, p + tl.arange(0, {shape[0]}))"
         return f"tl.full({list(shape)}, {self.literal(kind)}, tl.{kind})"
 
     def _castable(self, source: str, target: str) -> bool:
@@ -199,17 +201,30 @@ class Expressions:
         if pick < 0.6 and kind in INTEGERS and not self.careful:
             other = self.random.choice([k for k in INTEGERS if BITS[k] == BITS[kind]])
             return f"({self.make(other, shape, depth)}).to(tl.{kind}, bitcast=True)"
+        if pick < 0.66:
+            return self._called(kind, shape, depth)
+        if pick < 0.7 and kind in ("float16", "float32", "bfloat16"):
+            small = self.random.choice(["float8e5", "float8e4nv"])
+            return f"({self.make(kind, shape, depth)}).to(tl.{small}).to(tl.{kind})"
         source = self.kind()
         if not self._castable(source, kind) and (self.careful or self.chance(0.8)):
             source = self.random.choice(INTEGERS)
         return self._cast(self.make(source, shape, depth), kind)
+
+    def _called(self, kind: str, shape: Shape, depth: int) -> str:
+        """A function that is called in place, with branches of its own."""
+        x, y = self.make(kind, shape, depth), self.make(kind, shape, depth)
+        if self.chance(0.5):
+            return f"guarded({x}, {y}, {self.make('int1', (), depth)})"
+        turns = self.random.choice(["2", "p % 3", self.index(4, (), depth)])
+        return f"turned({x}, {y}, {turns})"
 
     # Operations that move or combine elements.
 
     def _shaped(self, kind: str, shape: Shape, depth: int) -> str:
         writers: list[Callable[[str, Shape, int], str]] = [self._reduced]
         if shape:
-            writers += [self._scanned, self._moved, self._broadcast, self._gathered, self._sorted]
+            writers += [self._combined, self._scanned, self._moved, self._broadcast, self._gathered, self._sorted]
         return self.random.choice(writers)(kind, shape, depth)
 
     def _longer(self, shape: Shape) -> tuple[Shape, int] | None:
@@ -274,6 +289,22 @@ class Expressions:
             if shape[-1] == 2 and len(shape) > 1:
                 return f"tl.join({self.make(kind, shape[:-1], depth)}, {self.make(kind, shape[:-1], depth)})"
             return f"tl.interleave({x}, {y})"
+        return ""
+
+    def _combined(self, kind: str, shape: Shape, depth: int) -> str:
+        """Operations that few types and shapes have."""
+        if len(shape) == 1 and kind == "int32" and self.chance(0.5):
+            source = self.random.choice([s for s in self.shapes if len(s) == 1])
+            return f"tl.histogram({self.index(shape[0], source, depth)}, {shape[0]})"
+        if len(shape) == 1 and shape[0] > 1 and kind != "int1":
+            half = (shape[0] // 2,)
+            x, y = self.make(kind, half, depth), self.make(kind, half, depth)
+            return f"tl.cat({x}, {y}, can_reorder=True)"
+        if shape == (16, 16) and kind in ("float32", "int32"):
+            source = "int8" if kind == "int32" else self.random.choice(["float16", "float32"])
+            x, y = self.make(source, shape, depth), self.make(source, shape, depth)
+            more = ', input_precision="ieee"' if source == "float32" else ""
+            return f"tl.dot({x}, {y}, {self.make(kind, shape, depth)}{more})"
         return ""
 
     def _broadcast(self, kind: str, shape: Shape, depth: int) -> str:

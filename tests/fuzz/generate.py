@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from tests.fuzz.case import Case
-from tests.fuzz.expressions import FLOATS, INTEGERS, Expressions, Shape, Variable, size
+from tests.fuzz.expressions import BITS, FLOATS, INTEGERS, Expressions, Shape, Variable, size
 
 NUMPY = {"int1": "bool", "bfloat16": "ml_dtypes.bfloat16"}
 ATOMIC_KINDS = ("int32", "int32", "int64", "uint32", "float32", "float16", "float64")
@@ -84,6 +84,8 @@ class Generator:
 
     def _shapes(self) -> list[Shape]:
         random = self.random
+        if random.random() < 0.04:
+            return [(), (16,), (16, 16)]
         if random.random() < 0.55:
             return [(), (random.choice([1, 2, 4, 8, 16, 32]),)]
         m, n = random.choice([1, 2, 4, 8]), random.choice([1, 2, 4, 8])
@@ -131,7 +133,9 @@ class Generator:
             self._assign, self._assign, self._set, self._set, self._load, self._load, self._store,
         ]  # fmt: skip
         if self.random.random() < 0.06:
-            simple = [self._barrier, self._promise, self._split]
+            simple = [self._barrier, self._promise, self._split, self._hint]
+        if self.random.random() < 0.1:
+            simple = [self._walk, self._walk, self._boxes, self._either]
         if not self.atomics and not self.loops and self.random.random() < 0.08:
             simple = [self._atomic]
         nested = [self._if, self._if, self._for, self._while]
@@ -231,7 +235,79 @@ class Generator:
         self.say(f"{one}, {two} = tl.split(tl.join({x}, {y}))")
         self.write.scope += [Variable(one, kind, shape), Variable(two, kind, shape)]
 
+    def _hint(self) -> None:
+        n = self.random.choice([2, 4])
+        known = f"(p * {n}).to(tl.int32)" if self.careful else self.write.leaf("int32", ())
+        self.define("int32", (), f"tl.multiple_of({known}, {n})")
+
     # Memory.
+
+    def _walk(self) -> None:
+        """A block of pointers that a loop carries along."""
+        kind, shape = self.write.kind(), self.write.shape()
+        row = size(shape)
+        stores = self.random.random() < 0.3
+        made = Memory(self.fresh("o" if stores else "x"), kind, 5 * row * self.programs,
+                      "output" if stores else "input", row)  # fmt: skip
+        self.memories.append(made)
+        pointer, index = self.fresh("q"), self.fresh("i")
+        total = self.define(kind, shape, self.write.leaf(kind, shape))
+        self.say(f"{pointer} = {made.at(f'p * {row} + {self.offsets(shape)}')}")
+        mask = self._mask(shape) if self.random.random() < 0.3 else ""
+        masked = f", mask={mask}" if mask else ""
+        self.say(f"for {index} in range({self._turns()}):")
+        if stores:
+            self.say(f"    tl.store({pointer}, {total.name}{masked})")
+        else:
+            if mask and self.careful:
+                masked += f", other={self.write.literal(kind)}"
+            sign = "^" if kind == "int1" else "-" if kind in FLOATS else "|"
+            text = f"({total.name} {sign} tl.load({pointer}{masked})).to(tl.{kind})"
+            self.say(f"    {total.name} = {text}")
+        self.say(f"    {pointer} += {row * self.programs}")
+
+    def _boxes(self) -> None:
+        """A block pointer, or a descriptor, over a matrix whose rows belong to programs."""
+        shapes = [s for s in self.write.shapes if len(s) == 2]
+        kind = self.random.choice(["int32", "float32", "float16", "int8"])
+        if not shapes:
+            return self._assign()
+        m, n = self.random.choice(shapes)
+        stores = self.random.random() < 0.4
+        role = "output" if stores else "input"
+        made = Memory(self.fresh(role[0].replace("i", "x")), kind, self.programs * m * n, role, m * n)
+        self.memories.append(made)
+        rows = self.programs * m - (1 if self.random.random() < 0.3 else 0)
+        box, value = self.fresh("q"), self.write.make(kind, (m, n), 2)
+        if n * BITS[kind] % 128 == 0 and self.random.random() < 0.6:
+            self.say(f"{box} = tl.make_tensor_descriptor({made.name}, [{rows}, {n}], [{n}, 1], [{m}, {n}])")
+            if stores:
+                self.say(f"{box}.store([p * {m}, 0], {value})")
+            else:
+                self.define(kind, (m, n), f"{box}.load([p * {m}, 0])")
+            return
+        self.say(
+            f"{box} = tl.make_block_ptr({made.name}, shape=({rows}, {n}), strides=({n}, 1), "
+            f"offsets=(p * {m}, 0), block_shape=({m}, {n}), order=(1, 0))"
+        )
+        check = "boundary_check=(0, 1)"
+        if stores:
+            self.say(f"tl.store({box}, {value}, {check})")
+        else:
+            self.define(kind, (m, n), f'tl.load({box}, {check}, padding_option="zero")')
+
+    def _either(self) -> None:
+        """Pointers that a branch chooses, into one memory or two."""
+        kind, shape = self.write.kind(), self.write.shape()
+        row = size(shape)
+        one = self.memory(kind, row, ("input",))
+        two = one if self.random.random() < 0.7 else self.memory(kind, row, ("input",))
+        pointer = self.fresh("q")
+        self.say(f"if {self._condition()}:")
+        self.say(f"    {pointer} = {one.at(self._own(shape))}")
+        self.say("else:")
+        self.say(f"    {pointer} = {two.at(f'{self.write.index(row, shape, 1)}')}")
+        self.define(kind, shape, f"tl.load({pointer})")
 
     def memory(self, kind: str, row: int, roles: tuple[str, ...]) -> Memory:
         """An argument to use, often one that is there already."""

@@ -224,7 +224,9 @@ def test_kernels_with_and_without_rules(fill: bool, m: int, n: int, gap: int, ov
                 out[:, n:] = 0
                 y = np.arange(n, dtype=np.int32)
                 tile[(-(-m // 4),)](x, y, out[:, :n], m, n + over, stride, 4, 16, fill)
-        found = sorted((f.kind, f.span.line, f.count, f.occurrences, f.elements) for f in report.findings)
+        found = sorted(
+            (f.kind, f.span.line, f.count, f.occurrences, f.elements) for f in report.findings
+        )
         seen.append((out[:, :n].tobytes() if not over else b"", found))
     assert seen[0] == seen[1]
 

@@ -59,6 +59,15 @@ def test_funnel_shift(block: Block) -> None:
     np.testing.assert_array_equal(found.handle.view(np.uint32), y << 17 | x >> 15)
 
 
+def test_bits_are_extracted(block: Block) -> None:
+    x = np.array([0x12345678, -0x12345678, -1, 0x7FF], np.int32)
+    for text, kind in (("bfe.u32 $0, $1, 5, 7;", False), ("bfe.s32 $0, $1, 5, 7;", True)):
+        found = inline_asm_elementwise(text, "=r,r", [block(x)], ty.int32, True, 1)
+        fields = [(int(v) >> 5) & 127 for v in x]
+        wanted = [f - 128 if kind and f >= 64 else f for f in fields]
+        assert found.handle.tolist() == wanted
+
+
 def test_four_bytes_share_a_register(block: Block) -> None:
     x = np.random.default_rng(0).integers(0, 256, (4, 8)).astype(np.uint8)
     found = inline_asm_elementwise(

@@ -164,7 +164,21 @@ def test_fp8_between_the_largest_and_the_next_saturates_too() -> None:
 @pytest.mark.parametrize("target", [np.float16, BF16, np.float32])
 def test_every_fp8_code_is_exact_in_wider_floats(kind: Any, target: Any) -> None:
     codes = np.arange(256, dtype=np.uint8).view(kind)
+    if (kind, target) == (FP8E5, BF16):
+        codes = codes[np.isfinite(codes.astype(np.float32))][:128]  # a power of two of them
     same(to(codes, kind, target), codes.astype(np.float32).astype(target))
+
+
+def test_float8e5_to_bfloat16_reads_infinity_as_a_number() -> None:
+    codes = np.array([0x7C, 0x7D, 0x7E, 0x7F, 0xFC, 0xFF, 0x7B, 0x01], np.uint8).view(FP8E5)
+    found = to(codes, FP8E5, BF16)
+    same(found, np.array([65536, 81920, 98304, 114688, -65536, -114688, 57344, 2.0**-16], BF16))
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.int8, np.int32, np.uint64])
+def test_float8_does_not_convert_to_integers(kind: Any) -> None:
+    with pytest.raises(triton.CompilationError, match="fp8 only converts to and from floats"):
+        to([1.0, 2.0], FP8E4, kind)
 
 
 def test_between_the_16_bit_floats() -> None:
@@ -234,3 +248,19 @@ def test_what_cannot_be_cast(fn: Any, text: str) -> None:
 
 def test_a_number_can_be_cast() -> None:
     same(apply(of_literal, np.array([1, 2], np.int8)), np.array([6, 7], np.int8))
+
+@triton.jit
+def stored(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i))
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float32])
+def test_a_number_stored_as_a_truth_value_is_its_low_byte(kind: Any) -> None:
+    """As Triton 3.6 has it: 256 and 0.5 are False."""
+    x, out = np.array([0, 1, 256, 2], kind), np.zeros(4, np.bool_)
+    if kind is np.float32:
+        x[2] = 0.5
+    with triton.check(skip=["cast", "overflow"]):
+        stored[(1,)](x, out, N=4)
+    assert out.view(np.uint8).tolist() == [0, 1, 0, 2]

@@ -10,7 +10,7 @@ import pytest
 
 import blockstep as triton
 import blockstep.language as tl
-from tests.ops.kernels import BF16, apply, result_type, same
+from tests.ops.kernels import BF16, FP8E4, FP8E5, apply, result_type, same
 
 INTEGERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 FLOATS = (np.float16, BF16, np.float32, np.float64)
@@ -44,6 +44,21 @@ def mod(x, y):
 @triton.jit
 def div(x, y):
     return x / y
+
+
+@triton.jit
+def shl(x, y):
+    return x << y
+
+
+@triton.jit
+def floor(x):
+    return tl.floor(x)
+
+
+@triton.jit
+def ceil(x):
+    return tl.ceil(x)
 
 
 @triton.jit
@@ -115,9 +130,37 @@ def test_minus_is_zero_minus_x() -> None:
 
 
 def test_float_remainder_has_the_sign_of_the_dividend() -> None:
-    x = np.array([5.5, -5.5, 5.5, -0.0], np.float32)
-    y = np.array([2, 2, -2, 3], np.float32)
-    same(apply(mod, x, y), np.array([1.5, -1.5, 1.5, -0.0], np.float32))
+    x = np.array([5.5, -5.5, 5.5, 7], np.float32)
+    y = np.array([2, 2, -2, math.inf], np.float32)
+    same(apply(mod, x, y), np.array([1.5, -1.5, 1.5, 7], np.float32))
+
+
+def test_float_remainder_is_x_minus_a_rounded_multiple() -> None:
+    """What PTX makes of it, and an H200: no -0.0, nothing left of a quotient with 25 bits or more."""
+    x = np.array([-0.0, -8, 1, 1e9], np.float32)
+    y = np.array([3, 2, 2.0**-149, 0.3], np.float32)
+    quotient = np.float64(np.float32(x[3] / y[3]))
+    far = np.float32(np.float64(x[3]) - quotient * np.float64(y[3]))
+    same(apply(mod, x, y), np.array([0.0, 0.0, -math.inf, far], np.float32))
+    double = apply(mod, np.array([-0.0, 1e20]), np.array([3.0, 3.0]))
+    same(double, np.array([0.0, 10**20 - 3 * int(1e20 / 3)], np.float64))
+    half = apply(mod, np.array([1.0, 448], FP8E4), np.array([2.0**-16, 3], FP8E5))
+    same(half, np.array([0, 1], np.float16))
+
+
+def test_floor_and_ceil_take_subnormal_numbers_for_zeros() -> None:
+    x = np.array([1e-45, -1e-45, 1e-38, 2.0**-126], np.float32)
+    same(apply(floor, x), np.array([0.0, -0.0, 0.0, 0.0], np.float32))
+    same(apply(ceil, x), np.array([0.0, -0.0, 0.0, 1.0], np.float32))
+    same(apply(ceil, np.array([5e-324, 1])), np.array([1.0, 1.0]))
+
+
+def test_what_is_undefined_is_what_the_hardware_gives() -> None:
+    """The remainder by zero is all ones; a 64-bit shift takes the low 32 bits of its count."""
+    zero = np.zeros(2, np.int32)
+    same(apply(mod, np.array([7, -7], np.int32), zero, judged=False), np.array([-1, -1], np.int32))
+    counts = np.array([2**32 + 1, 64], np.int64)
+    same(apply(shl, np.array([3, 3]), counts, judged=False), np.array([6, 0]))
 
 
 def test_integers_are_divided_in_float32() -> None:

@@ -299,3 +299,21 @@ def test_float32_results_are_the_rounded_float64_results() -> None:
     for name in ("exp", "log", "sin", "tanh", "rsqrt", "log1p", "fast_expf", "erf"):
         wide = call({"fast_expf": "exp"}.get(name, name), x.astype(np.float64))
         assert np.array_equal(call(name, x), wide.astype(np.float32)), name
+
+
+def test_a_reciprocal_length_past_the_greatest_number_is_subnormal() -> None:
+    most = np.finfo(np.float64).max
+    found = LIBDEVICE["rhypot"].compute(np.float64(most), np.float64(-most))
+    assert found == 3.9334120349784e-309
+    assert LIBDEVICE["rnorm3d"].compute(*[np.float64(np.inf)] * 3) == 0
+
+
+def test_gamma_beside_its_pole_has_the_sign_of_its_side() -> None:
+    assert LIBDEVICE["tgamma"].compute(np.float64(-5e-324)) == -np.inf
+    assert LIBDEVICE["tgamma"].compute(np.float64(5e-324)) == np.inf
+
+
+def test_erfcx_keeps_the_low_bits_of_the_square() -> None:
+    """Numbers from 60 digits: below 0 it is about 2 exp(x * x)."""
+    found = LIBDEVICE["erfcx"].compute(np.array([-16.37117587446163, 1.7976931348623157e308]))
+    np.testing.assert_array_max_ulp(found, np.array([4.996191418122101e116, 3.138408733985445e-309]), 1)

@@ -99,6 +99,17 @@ def funnel(low: Any, high: Any, count: Any, left: bool, wrap: bool) -> Any:
     return moved.astype(np.uint32)
 
 
+def extract(x: Any, start: Any, length: Any) -> Any:
+    """`bfe`: `length` bits from bit `start` on, of a number that goes on above its top bit."""
+    start, length = np.minimum(start & 255, 63), np.minimum(length & 255, 32)
+    moved = x.astype(np.int64) >> start.astype(np.int64)
+    above = (64 - np.maximum(length, 1)).astype(np.int64)
+    field = moved << above
+    signed = x.dtype.kind == "i"
+    field = field >> above if signed else (field.view(np.uint64) >> above.view(np.uint64))
+    return np.where(length == 0, 0, field).astype(x.dtype)
+
+
 def truth_table(a: Any, b: Any, c: Any, table: int) -> Any:
     """`lop3`: bit i of the result is bit `4 a_i + 2 b_i + c_i` of the table."""
     out = np.zeros_like(a)

@@ -171,6 +171,12 @@ def _funnel(step: _Step) -> None:
     step.write(word(table.funnel(low, high, count, "l" in parts, "wrap" in parts), "u32"))
 
 
+def _extract(step: _Step) -> None:
+    kind = step.types[-1]
+    start, length = (step.read(i, "u32") for i in (2, 3))
+    step.write(word(table.extract(step.read(1, kind), start, length), kind))
+
+
 def _truth_table(step: _Step) -> None:
     a, b, c = (step.read(i, "b32") for i in (1, 2, 3))
     step.write(word(table.truth_table(a, b, c, int(step.read(4, "b32"))), "b32"))
@@ -212,6 +218,7 @@ _HANDLERS: dict[str, Callable[[_Step], None]] = {
     "shl": _shift,
     "shr": _shift,
     "shf": _funnel,
+    "bfe": _extract,
     "lop3": _truth_table,
     "prmt": _permute,
     "setp": _compare,

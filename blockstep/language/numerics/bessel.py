@@ -176,14 +176,23 @@ def i1(x: Double) -> Double:
     return np.copysign(_modified(1, np.abs(x)), x)
 
 
+def _square(x: Double) -> tuple[Double, Double]:
+    """x * x / 4, and what it lacks, relatively."""
+    head = np.asarray(np.asarray(x).view(np.int64) & -(1 << 27)).view(np.float64)
+    tail, square = x - head, x * x
+    low = (head * head - square) + 2 * head * tail + tail * tail
+    return square / 4, np.where(square > 0, low / np.where(square > 0, square, 1), 0)
+
+
 def _modified(order: int, x: Double) -> Double:
     near, far = np.minimum(x, 30.0), np.maximum(x, 30.0)
-    square = near * near / 4
+    square, low = _square(near)
     term = np.ones_like(near) if order == 0 else near / 2
-    series = np.zeros_like(near)
+    series, weighted = np.zeros_like(near), np.zeros_like(near)
     for k in range(1, 75):
-        series = series + term
+        series, weighted = series + term, weighted + (k - 1) * term
         term = term * square / (k * (k + order))
+    series = series + weighted * low  # to first order in what `square` lacks
     tail, part, mu = np.zeros_like(far), np.ones_like(far), 4.0 * order * order
     for k in range(1, 30):
         tail = tail + part

@@ -6,6 +6,8 @@ path itself has two steps (float32 to float8e4b15 goes through float16, rounded 
 * float to float: nearest even, or toward zero with `"rtz"`; subnormals are kept. To an 8-bit float
   the result saturates: overflow and infinities give the largest finite value, NaN stays NaN.
   (float32 to float8e5 toward zero is float16 toward zero with the low byte cut: infinity stays.)
+  float8e5 to bfloat16 reads the greatest exponent as any other: infinity gives 65536, and its NaNs
+  81920 to 114688 (Triton 3.6 rescales the bits; measured on an H200).
 * float to integer: toward zero and saturating. NaN gives 0, or only the top bit when the source is
   float64 or the target has 64 bits. 8-bit targets are the low byte of the 16-bit result.
 * integer to float: nearest even. Integer to integer: the low bits. To int1: `!= 0`.
@@ -66,11 +68,20 @@ def _between_floats(a: Format, b: Format, rtz: bool) -> Step:
     if b.name == "float8e4b15":
         half = _between_floats(a, format_of("float16"), a.name != "float16")
         return _then(half if a.name != "float16" else (lambda x: x), half_to_e4b15)
+    if a.name == "float8e5" and b.name == "bfloat16":
+        return _rescaled
     if b.bits == 64:
         return _half_to_double if a.name == "float16" else _then(_widened(a), _to_double)
     if a.bits == 64:
         return _narrowed_from_double(b, rtz)
     return _then(_widened(a), _narrowed(b, rtz))
+
+
+def _rescaled(x: Array) -> Array:
+    """float8e5 to bfloat16 by a multiplication of the shifted bits."""
+    code = x.view(np.uint8).astype(np.uint32)
+    shifted = ((code & 0x80) << 24 | (code & 0x7F) << 21).view(np.float32)
+    return (shifted * np.float32(2.0**112)).astype(format_of("bfloat16").storage)
 
 
 def _widened(a: Format) -> Step:

@@ -62,16 +62,24 @@ def rcbrt(x: Array) -> Array:
 
 def norm(*parts: Array) -> Array:
     """The Euclidean length; infinite when a part is, even beside NaN."""
+    length, exponent, infinite = _length(parts)
+    return np.where(infinite, np.inf, np.ldexp(length, exponent))
+
+
+def _length(parts: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+    """A length near 1, the power of two that is missing, and whether a part is infinite."""
     sizes = np.broadcast_arrays(*[np.abs(x) for x in parts])
     exponent = np.frexp(np.fmax.reduce(sizes))[1]
     scaled = [np.ldexp(x, -exponent) for x in sizes]
     total = sum((x * x for x in scaled[1:]), scaled[0] * scaled[0])
     infinite = np.logical_or.reduce([np.isinf(x) for x in sizes])
-    return np.where(infinite, np.inf, np.ldexp(np.sqrt(total), exponent))
+    return np.sqrt(total), exponent, infinite
 
 
 def rnorm(*parts: Array) -> Array:
-    return np.asarray(1 / norm(*parts))
+    """1 / length, also where the length is past the greatest number."""
+    length, exponent, infinite = _length(parts)
+    return np.where(infinite, 0.0, np.ldexp(1 / length, -exponent))
 
 
 def remainder(x: Any, y: Any) -> Any:
@@ -126,10 +134,16 @@ def saturate(x: Any) -> Any:
 
 
 def high_word_reciprocal(x: Any) -> Any:
-    """1/x of a float64 with the low 32 bits clear, as the starting value of a division is."""
+    """1/x of a float64 with the low 32 bits clear, as the starting value of a division is.
+    Subnormal numbers count and come out as zeros; the hardware's last place may be 2 greater."""
     with np.errstate(all="ignore"):
-        bits = np.asarray(np.divide(1.0, x)).view(np.int64)
-    return (bits & np.int64(-(1 << 32))).view(np.float64)[()]
+        bits = np.asarray(np.divide(1.0, _without_subnormals(x))).view(np.int64)
+    return _without_subnormals((bits & np.int64(-(1 << 32))).view(np.float64))[()]
+
+
+def _without_subnormals(x: Any) -> Array:
+    tiny = np.abs(x) < np.finfo(np.float64).tiny
+    return np.where(tiny, np.copysign(0.0, x), x)
 
 
 def fast_divide(x: Any, y: Any) -> Any:

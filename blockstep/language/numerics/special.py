@@ -71,13 +71,17 @@ def erfcx(x: Double) -> Double:
     """`exp(x*x) * erfc(x)`, without cancellation or overflow for positive x."""
     size = np.abs(x)
     middle = np.minimum(size, 12.0)
-    high = np.asarray(middle).view(np.int64) & -(1 << 27)
-    head = np.asarray(high).view(np.float64)  # head * head is exact
-    growth = np.exp(head * head) * np.exp((middle - head) * (middle + head))
     tail = _erfcx_tail(np.maximum(size, 12.0))
-    positive = np.where(size < 12, growth * erfc(middle), tail)
-    negative = 2 * np.exp(x * x) - positive
+    positive = np.where(size < 12, _exp_of_square(middle) * erfc(middle), tail)
+    negative = 2 * _exp_of_square(np.minimum(size, 30.0)) - positive
     return np.where(x >= 0, positive, np.where(np.isnan(x), x, negative))
+
+
+def _exp_of_square(x: Double) -> Double:
+    """exp(x * x) with the low bits of the square, for x >= 0."""
+    high = np.asarray(x).view(np.int64) & -(1 << 27)
+    head = np.asarray(high).view(np.float64)  # head * head is exact
+    return np.asarray(np.exp(head * head) * np.exp((x - head) * (x + head)))
 
 
 def _erfcx_tail(x: Double) -> Double:
@@ -86,7 +90,7 @@ def _erfcx_tail(x: Double) -> Double:
     series = np.ones_like(x)
     for n in range(25, 0, -1):
         series = 1 - (2 * n - 1) * inverse * series
-    return np.asarray(series / (x * _ROOT_PI))
+    return np.asarray(series / _ROOT_PI / x)  # in this order: x * sqrt(pi) may overflow
 
 
 def erfinv(y: Double) -> Double:
@@ -171,4 +175,4 @@ def _tgamma(x: float) -> float:
     try:
         return math.gamma(x)
     except OverflowError:
-        return math.inf
+        return math.copysign(math.inf, x) if abs(x) < 1 else math.inf  # 1/x near the pole at 0

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from blockstep.language import numerics
 from blockstep.language import types as ty
 from blockstep.language.op import Family, define, same
 
@@ -52,9 +53,21 @@ def _truncated_quotient(x: Any, y: Any) -> Any:
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    """The sign of the dividend (C's `%`); by zero, the dividend."""
+    """The sign of the dividend (C's `%`); by zero, all ones (as the quotient: measured on sm_90)."""
     safe = np.where(y == 0, np.ones_like(y), y)
-    return np.where(y == 0, x, np.fmod(x, safe))
+    return np.where(y == 0, np.array(-1).astype(x.dtype), np.fmod(x, safe))
+
+
+def _float_remainder(x: Any, y: Any) -> Any:
+    """x - trunc(x / y) * y with a rounded quotient and one fused subtraction, as PTX has it: once
+    x / y has more digits than the format, the result is no remainder any more. x beside an
+    infinite y; -8.0 % 2.0 is +0.0. 16-bit floats are widened for it."""
+    if x.dtype.itemsize < 4:
+        wide = _float_remainder(x.astype(np.float32), y.astype(np.float32))
+        return wide.astype(x.dtype)
+    with np.errstate(all="ignore"):
+        whole = np.trunc(np.true_divide(x, y)).astype(x.dtype)
+        return np.where(np.isinf(y), x, numerics.fma(-whole, y, x))
 
 
 def _float_divide(x: Any, y: Any) -> Any:
@@ -66,15 +79,18 @@ FDIV = _plain("fdiv", _float_divide, "`n, n -> n`: the quotient of floats.")
 DIV_RN = _plain("div_rn", _float_divide, "`n, n -> n`: the quotient, rounded to nearest even.")
 IDIV = _plain("idiv", _truncated_quotient, "`n, n -> n`: integer quotient toward zero.")
 IREM = _plain("irem", _remainder, "`n, n -> n`: integer remainder, sign of the dividend.")
-FREM = _plain("frem", np.fmod, "`n, n -> n`: float remainder, sign of the dividend.")
+FREM = _plain("frem", _float_remainder, "`n, n -> n`: x - trunc(x / y) * y, of floats.")
 AND = _plain("and", np.bitwise_and, "`n, n -> n`: bitwise and.")
 OR = _plain("or", np.bitwise_or, "`n, n -> n`: bitwise or.")
 XOR = _plain("xor", np.bitwise_xor, "`n, n -> n`: bitwise exclusive or.")
 
 
 def _shift_amount(x: Any, count: Any) -> tuple[Any, Any]:
-    """The count clipped to the width, and which lanes it was at least the width in."""
+    """The count clipped to the width, and which lanes it was at least the width in. PTX shifts
+    64-bit integers by the low 32 bits of the count."""
     bits = x.dtype.itemsize * 8
+    if bits == 64:
+        count = count.astype(np.uint32).astype(count.dtype)
     past = (count < 0) | (count >= bits) if count.dtype.kind == "i" else count >= bits
     return np.where(past, np.zeros_like(count), count), past
 

@@ -26,6 +26,17 @@ def _rsqrt(x: Any) -> Any:
     return (1.0 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
 
 
+def _flushed(round_to_integer: Any) -> Any:
+    """Subnormal float32 numbers count as zeros of their sign (PTX cvt.rmi.ftz.f32)."""
+
+    def meaning(x: Any) -> Any:
+        if x.dtype == np.float32:
+            x = np.where(np.abs(x) < np.float32(2.0**-126), np.copysign(np.float32(0), x), x)
+        return round_to_integer(x)
+
+    return meaning
+
+
 def _function(name: str, meaning: Any, what: str) -> Op:
     return define(name, Family.ELEMENTWISE, same, meaning, f"`n -> n`: {what}.")
 
@@ -40,8 +51,8 @@ SQRT = _function("sqrt", np.sqrt, "square root (approximate on the hardware)")
 SQRT_RN = _function("sqrt_rn", np.sqrt, "square root, rounded to nearest even")
 RSQRT = _function("rsqrt", _rsqrt, "1 / sqrt(x)")
 ERF = _function("erf", _erf, "error function")
-FLOOR = _function("floor", np.floor, "the greatest integer not above x")
-CEIL = _function("ceil", np.ceil, "the least integer not below x")
+FLOOR = _function("floor", _flushed(np.floor), "the greatest integer not above x")
+CEIL = _function("ceil", _flushed(np.ceil), "the least integer not below x")
 FABS = _function("fabs", np.abs, "absolute value of floats")
 IABS = define(
     "iabs",

@@ -99,12 +99,16 @@ def compile(
             f"unsupported: this version of blockstep reads jit functions, not {getattr(src, 'ext', src)}"
         )
     chosen = {**DEFAULTS, **(options or {})}
-    constants = {src.fn.arg_names[path[0]]: v for path, v in src.constants.items() if len(path) == 1}
+    constants = {
+        src.fn.arg_names[path[0]]: v for path, v in src.constants.items() if len(path) == 1
+    }
     types: dict[str, Any] = {}
     for name, text in src.signature.items():
         kind = parse_type(text)
         if name not in constants and kind is None:
-            raise UnsupportedError(f"unsupported: a parameter of type {text!r} ({src.name}: {name})")
+            raise UnsupportedError(
+                f"unsupported: a parameter of type {text!r} ({src.name}: {name})"
+            )
         if name not in constants:
             types[name] = kind
     build(src.fn, types, constants)

@@ -78,6 +78,13 @@ def subnormal(x: Array) -> Array:
     return (x != 0) & (abs(x) < np.float32(2.0**-126))
 
 
+def _vanishing(x: Array, y: Array) -> Array:
+    """Whether one is 0 and the other is the least normal float32 number: flushed, then rounded."""
+    if x.dtype != np.float32:
+        return np.zeros(x.shape, bool)
+    return np.maximum(abs(x), abs(y)) == np.float32(2.0**-126)
+
+
 def judge(case: Case, filled: list[Array], ours: list[bytes], theirs: list[bytes]) -> Outcome:
     """Every compared buffer of one case."""
     outcome = Outcome(case.key, case.rule, case.limit)
@@ -108,7 +115,7 @@ def _buffer(
     if not differs.any():
         return
     where = np.nonzero(differs)[0]
-    near = subnormal(x[where]) | subnormal(y[where])
+    near = subnormal(x[where]) | subnormal(y[where]) | _vanishing(x[where], y[where])
     for one in inputs:
         near |= subnormal(one[where])
     real = x.dtype.kind not in "biu"
@@ -124,8 +131,8 @@ def _buffer(
     for i in order:
         at = where[i]
         outcome.examples.append({
-            "at": int(at), "inputs": [_text(one[at]) for one in inputs],
-            "blockstep": _text(x[at]), "triton": _text(y[at]),
+            "at": int(at), "inputs": [_text(one, at) for one in inputs],
+            "blockstep": _text(x, at), "triton": _text(y, at),
         })  # fmt: skip
 
 
@@ -146,8 +153,7 @@ def _wrong(
     return np.ones(where.size, bool)
 
 
-def _text(value: Any) -> str:
+def _text(array: Array, at: int) -> str:
     """The number and its bits."""
-    array = np.asarray(value)
-    bits = array.reshape(1).view(f"u{array.dtype.itemsize}")[0]
-    return f"{value} (0x{int(bits):0{2 * array.dtype.itemsize}x})"
+    bits = array[at : at + 1].view(f"u{array.dtype.itemsize}")[0]
+    return f"{array[at]} (0x{int(bits):0{2 * array.dtype.itemsize}x})"

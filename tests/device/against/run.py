@@ -10,6 +10,7 @@ which it did not compile. Inputs come from the seed and the case's name alone.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 import zlib
@@ -30,6 +31,7 @@ from tests.device.against import (
     cases_programs,
 )
 from tests.device.against.case import STORED, Array, Buffer, Case
+from tests.device.against.compare import load
 
 POISON = {"triton": 0xA5, "blockstep": 0x5A}
 SOURCES = (
@@ -106,35 +108,48 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--only", default="")
+    parser.add_argument("--after", type=int, default=0, help="how many cases are done")
     told = parser.parse_args(words)
     index, count = map(int, told.part.split("/"))
+    target = Path(told.out)
+    found = load([target]) if told.after else {}
+    started, done = time.perf_counter(), told.after
     if ENGINE == "triton":
         _allocate()
-    found: dict[str, Any] = {}
-    started = time.perf_counter()
-    for case in cases(told.only, (index, count)):
+    for case in list(cases(told.only, (index, count)))[told.after :]:
+        done += 1
         try:
             kept = launch(case, told.seed)
         except Exception as error:  # noqa: BLE001: what does not compile is a result
-            found[f"!{case.key}"] = np.frombuffer(_words(error), np.uint8)
+            found[f"!{case.key}"] = _words(error)
+            if "CUDA error" in str(error):  # no launch of this process can succeed any more
+                save(target, found)
+                _go_on(told, done)
             continue
-        for number, held in enumerate(kept):
-            found[f"{number}!{case.key}"] = np.frombuffer(held, np.uint8)
-    save(Path(told.out), found)
+        found |= {f"{number}!{case.key}": held for number, held in enumerate(kept)}
+    save(target, found)
     print(f"{len(found)} results in {time.perf_counter() - started:.1f} s", told.part)
     return 0
 
 
-def save(path: Path, found: dict[str, Any]) -> None:
+def _go_on(told: argparse.Namespace, done: int) -> None:
+    """Replaces this process by one that starts after `done` cases."""
+    words = [told.out, "--seed", str(told.seed), "--part", told.part, "--only", told.only]
+    os.execv(sys.executable, [sys.executable, __file__, *words, "--after", str(done)])
+
+
+def save(path: Path, held: dict[str, bytes]) -> None:
     """Many small arrays as one file: names, where each ends, and all bytes."""
+    found = {name: np.frombuffer(value, np.uint8) for name, value in held.items()}
     ends = np.cumsum([len(v) for v in found.values()])
     data = np.concatenate(list(found.values())) if found else np.zeros(0, np.uint8)
     np.savez_compressed(path, names=np.array(list(found)), ends=ends, data=data)
 
 
 def _words(error: BaseException) -> bytes:
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:300].encode()
+    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+    said = lines[0] if "CUDA error" in lines[0] else lines[-1]
+    return f"{type(error).__name__}: {said}"[:300].encode()
 
 
 def _allocate() -> None:
