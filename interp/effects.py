@@ -28,6 +28,7 @@ from blockstep.language.value import tensor
 if TYPE_CHECKING:
     from blockstep.interp.step import StepMachine
 
+_OURS = 3  # calls between a handler and the language function that emits: none is the user's
 Operands = tuple[Any, ...]
 Attributes = dict[str, Any]
 
@@ -158,7 +159,7 @@ def _is_regular(reach: Reach | None, lanes: Any) -> bool:
 def _load(machine: StepMachine, op: Op, operands: Operands, attributes: Attributes) -> tensor:
     pointer, mask, other = operands
     kind = op.rule(pointer.type)
-    site = user_site()
+    site = user_site(_OURS)
     lanes = _partial(mask)
     machine.known = None
     if pointer.marks is not None or (mask is not None and mask.marks is not None):
@@ -281,7 +282,7 @@ def _poison(
 
 def _store(machine: StepMachine, op: Op, operands: Operands, attributes: Attributes) -> None:
     pointer, value, mask = operands
-    site = user_site()
+    site = user_site(_OURS)
     lanes = _partial(mask)
     machine.known = None
     if pointer.marks is not None or (mask is not None and mask.marks is not None):

@@ -150,6 +150,20 @@ def span(strides: Strides, shape: Shape) -> tuple[int, int]:
     return low, high
 
 
+def added(a: Strides | None, b: Strides | None) -> Strides | None:
+    """Strides of a sum."""
+    if b is None:
+        return a
+    if a is None:
+        return b
+    return tuple([s + t for s, t in zip(a, b, strict=True)])
+
+
+def scaled(strides: Strides | None, factor: int) -> Strides | None:
+    """Strides of a product with a number."""
+    return None if strides is None else tuple([s * factor for s in strides])
+
+
 def compact(x: tensor) -> Any:
     """The array to compute with elementwise: a scalar for a block that is the same everywhere."""
     form = x.form

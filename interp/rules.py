@@ -11,37 +11,23 @@ meanings.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
+from blockstep.interp.comparisons import COMPARISONS, Attributes, Operands, Rule
 from blockstep.interp.forms import (
     Affine,
-    Box,
-    Shape,
-    Strides,
     Uniform,
+    added,
     formed,
     integers,
     known,
+    scaled,
     uniform,
 )
 from blockstep.language.ops.cast import CAST
 from blockstep.language.types import block_type, blocked, dtype, int1, int32
 from blockstep.language.value import tensor
-
-Operands = tuple[Any, ...]
-Attributes = dict[str, Any]
-Rule = Callable[[Operands, Attributes], Any]
-
-
-@lru_cache(maxsize=1024)
-def _truth(answer: bool, shape: Shape) -> tensor:
-    """A mask that is all on or all off."""
-    return uniform(np.bool_(answer), blocked(int1, shape))
-
 
 # Arithmetic.
 
@@ -55,7 +41,7 @@ def _add(operands: Operands, attributes: Attributes) -> tensor | None:
     b = known(y) if a is not None else None
     if a is None or b is None:
         return None
-    return integers(a.const + b.const, _added(a.strides, b.strides), kind)
+    return integers(a.const + b.const, added(a.strides, b.strides), kind)
 
 
 def _sub(operands: Operands, attributes: Attributes) -> tensor | None:
@@ -67,19 +53,7 @@ def _sub(operands: Operands, attributes: Attributes) -> tensor | None:
     b = known(y) if a is not None else None
     if a is None or b is None:
         return None
-    return integers(a.const - b.const, _added(a.strides, _scaled(b.strides, -1)), kind)
-
-
-def _added(a: Strides | None, b: Strides | None) -> Strides | None:
-    if b is None:
-        return a
-    if a is None:
-        return b
-    return tuple([s + t for s, t in zip(a, b, strict=True)])
-
-
-def _scaled(strides: Strides | None, factor: int) -> Strides | None:
-    return None if strides is None else tuple([s * factor for s in strides])
+    return integers(a.const - b.const, added(a.strides, scaled(b.strides, -1)), kind)
 
 
 def _mul(operands: Operands, attributes: Attributes) -> tensor | None:
@@ -95,7 +69,7 @@ def _mul(operands: Operands, attributes: Attributes) -> tensor | None:
         if a.strides is not None:
             return None
         a, b = b, a
-    return integers(a.const * b.const, _scaled(a.strides, b.const), kind)
+    return integers(a.const * b.const, scaled(a.strides, b.const), kind)
 
 
 def _addptr(operands: Operands, attributes: Attributes) -> tensor | None:
@@ -109,7 +83,7 @@ def _addptr(operands: Operands, attributes: Attributes) -> tensor | None:
     if not 0 <= const < 1 << 62:
         return None
     result = tensor(None, pointer.type)
-    result.form = Affine(const, _added(a.strides, _scaled(b.strides, size)))
+    result.form = Affine(const, added(a.strides, scaled(b.strides, size)))
     result.origin = pointer.origin
     return result
 
@@ -153,101 +127,6 @@ def _extreme(greatest: bool) -> Rule:
             return x if greatest else y  # type: ignore[no-any-return]
         if x.bounds[1] <= y.bounds[0]:
             return y if greatest else x  # type: ignore[no-any-return]
-        return None
-
-    return rule
-
-
-# Comparisons: decided by limits, or on in a box.
-
-
-def _compare(decide: Callable[[int, int, int, int], bool | None], less: bool, equal: bool) -> Rule:
-    """x < y, x <= y (`less`), x > y, x >= y by the sign of x - y."""
-
-    def rule(operands: Operands, attributes: Attributes) -> tensor | None:
-        x, y = operands
-        kind = x.type
-        if not kind.scalar._integer:
-            return None
-        if x.bounds is not None and y.bounds is not None:
-            answer = decide(*x.bounds, *y.bounds)
-            if answer is not None:
-                return _truth(answer, kind.shape)
-        a = known(x)
-        b = known(y) if a is not None else None
-        if a is None or b is None:
-            return None
-        strides = _added(a.strides, _scaled(b.strides, -1))
-        return _halfspace(a.const - b.const, strides, kind.shape, less, equal)
-
-    return rule
-
-
-def _halfspace(
-    const: int, strides: Strides | None, shape: Shape, less: bool, equal: bool
-) -> tensor | None:
-    """Where `const + strides . position` is below zero (`less`) or above, or `equal` to it; None
-    where that is no box."""
-    axes = [k for k, s in enumerate(strides or ()) if s and shape[k] > 1]
-    if not axes:
-        return _truth(const == 0 and equal or (const < 0 if less else const > 0), shape)
-    if len(axes) > 1:
-        return None
-    assert strides is not None
-    axis, n = axes[0], shape[axes[0]]
-    step = strides[axis]
-    if step < 0:
-        const, step, less = -const, -step, not less
-    if less == equal:  # d <= 0 and d > 0 part at the last zero, d < 0 and d >= 0 before the first
-        edge = -const // step + 1
-    else:
-        edge = -(const // step)
-    low, high = (0, min(edge, n)) if less else (max(edge, 0), n)
-    if low >= high:
-        return _truth(False, shape)
-    if high - low == n:
-        return _truth(True, shape)
-    limits = [(0, m) for m in shape]
-    limits[axis] = (low, high)
-    return formed(Box(tuple(limits)), block_type(int1, shape))
-
-
-def _lt(a: int, b: int, c: int, d: int) -> bool | None:
-    return True if b < c else False if a >= d else None
-
-
-def _le(a: int, b: int, c: int, d: int) -> bool | None:
-    return True if b <= c else False if a > d else None
-
-
-def _equality(same: bool) -> Rule:
-    def rule(operands: Operands, attributes: Attributes) -> tensor | None:
-        x, y = operands
-        if x.bounds is None or y.bounds is None or not x.type.scalar._integer:
-            return None
-        (a, b), (c, d) = x.bounds, y.bounds
-        if a == b == c == d:
-            return _truth(same, x.type.shape)
-        return _truth(not same, x.type.shape) if b < c or d < a else None
-
-    return rule
-
-
-def _logic(neutral: bool) -> Rule:
-    """`and` (neutral True) and `or` (neutral False) of int1."""
-
-    def rule(operands: Operands, attributes: Attributes) -> tensor | None:
-        x, y = operands
-        if x.type.scalar is not int1:
-            return None
-        for one, other in (operands, operands[::-1]):
-            if type(one.form) is Uniform or not one.type.shape:
-                value = bool(one.form.value if type(one.form) is Uniform else one.handle)
-                kept: tensor = other if value is neutral else one
-                return kept
-        if neutral and type(x.form) is Box and type(y.form) is Box:
-            both = x.form.meet(y.form)
-            return _truth(False, x.type.shape) if both is None else formed(both, x.type)
         return None
 
     return rule
@@ -416,14 +295,7 @@ RULES: dict[str, Rule] = {
     "irem": _remainder,
     "minimum": _extreme(False),
     "maximum": _extreme(True),
-    "lt": _compare(_lt, less=True, equal=False),
-    "le": _compare(_le, less=True, equal=True),
-    "gt": _compare(lambda a, b, c, d: _lt(c, d, a, b), less=False, equal=False),
-    "ge": _compare(lambda a, b, c, d: _le(c, d, a, b), less=False, equal=True),
-    "eq": _equality(True),
-    "ne": _equality(False),
-    "and": _logic(True),
-    "or": _logic(False),
+    **COMPARISONS,
     "select": _select,
     "cast": _cast,
 }

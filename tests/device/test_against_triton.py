@@ -50,7 +50,7 @@ def _results(folder: Path, engine: str, parts: int, seed: int) -> list[str]:
     started = [_start(folder, engine, part, parts, seed) for part in range(parts)]
     for child, target in started:
         log = target.with_suffix(".log")
-        assert child.wait(timeout=480) == 0, log.read_text()[-2000:]
+        assert child.wait(timeout=400) == 0, log.read_text()[-2000:]
     return [str(target) for _, target in started]
 
 
