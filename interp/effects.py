@@ -28,7 +28,7 @@ from blockstep.language.value import tensor
 if TYPE_CHECKING:
     from blockstep.interp.step import StepMachine
 
-_OURS = 3  # calls between a handler and the language function that emits: none is the user's
+_OURS = 4  # a handler, two calls of `emit`, and who emits: no frame before the last is the user's
 Operands = tuple[Any, ...]
 Attributes = dict[str, Any]
 

@@ -144,8 +144,10 @@ def load(
     mask, other = unwrap(mask), unwrap(other)
     if pointer.type.shape:
         pointer = _widened(pointer, mask, other)
-    fill = _fill(other, mask, pointer)
-    return load_pointers(pointer, check_mask(mask, pointer), fill, options)
+    fill, mask = _fill(other, mask, pointer), check_mask(mask, pointer)
+    if pointer.type.scalar.element_ty is ty.int1:  # type: ignore[attr-defined]
+        return load_pointers(pointer, mask, fill, options)
+    return emit(ops.LOAD, pointer, mask, fill, **options)
 
 
 def load_pointers(
