@@ -21,10 +21,13 @@ libraries: ## the published kernels that tests/libraries runs
 types: ## mypy --strict
 	$(PYTHON) -m mypy
 
+fuzz: ## random kernels on every machine: 20,000, resumable (delete fuzz.json to start anew)
+	nice -n 10 $(PYTHON) benchmarks/fuzz.py 20000 --state fuzz.json
+
 bless: ## rewrite the expected diagnostics of tests/fail and examples/bugs
 	$(PYTHON) -m pytest -q tests/fail tests/test_examples.py --bless
 
 size: ## files over 400 lines
 	@find blockstep interp compiler debugger tests -name '*.py' -not -type l | xargs wc -l | awk '$$1 > 400 && $$2 != "total"'
 
-.PHONY: help test tiny lint types libraries bless size
+.PHONY: help test tiny lint types libraries fuzz bless size

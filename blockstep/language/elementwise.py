@@ -37,13 +37,12 @@ class PropagateNan(Enum):
 def add(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`n, n -> n`: x + y; a pointer moves by elements. Raises TypeError for two pointers."""
     a, b = binary(x, y, pointer_x=True, pointer_y=True)
-    if a.type.scalar._floating:
+    left, right = a.type.scalar, b.type.scalar
+    if left is right and not left.is_ptr():
         return emit(ops.ADD, a, b)
-    if a.type.scalar.is_ptr() or b.type.scalar.is_ptr():
-        if a.type.scalar.is_ptr() and b.type.scalar.is_ptr():
-            raise TypeError("cannot add pointers together")
-        return _move(a, b) if a.type.scalar.is_ptr() else _move(b, a)
-    return emit(ops.ADD, a, b)
+    if left.is_ptr() and right.is_ptr():
+        raise TypeError("cannot add pointers together")
+    return _move(a, b) if left.is_ptr() else _move(b, a)
 
 
 def _move(pointer: tensor, offset: tensor) -> Any:

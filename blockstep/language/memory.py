@@ -75,6 +75,8 @@ def check_mask(mask: Any, pointer: tensor) -> tensor | None:
 
 def _fitted(x: tensor, pointer: tensor) -> tensor:
     """`x` in the pointer's shape; one of lower rank gets leading axes."""
+    if x.type.shape == pointer.type.shape:
+        return x
     if 0 < len(x.type.shape) < len(pointer.type.shape):
         return broadcast(x, pointer)[0]
     return broadcast_to(x, pointer.type.shape)
@@ -145,7 +147,7 @@ def load(
     if pointer.type.shape:
         pointer = _widened(pointer, mask, other)
     fill, mask = _fill(other, mask, pointer), check_mask(mask, pointer)
-    if pointer.type.scalar.element_ty is ty.int1:  # type: ignore[attr-defined]
+    if pointer.type.scalar.element_ty is ty.int1:
         return load_pointers(pointer, mask, fill, options)
     return emit(ops.LOAD, pointer, mask, fill, **options)
 

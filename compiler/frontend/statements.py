@@ -35,6 +35,10 @@ class _Joint(ast.Pass):
     """Where an `if` on a constant ended: its branch before, what followed it after."""
 
 
+class _Merge(ast.Pass):
+    """Where a branch of an `if` on a run-time value ended: other paths come here too."""
+
+
 @dataclass(frozen=True)
 class _Branch:
     """One branch of an `if`: its region, the variables after it, those it assigned, its end."""
@@ -71,12 +75,16 @@ class Statements(Expressions):
     def _unreached(self, node: ast.Return, value: Any, rest: list[ast.stmt]) -> None:
         """What follows an `if` on a constant that returns is compiled all the same, as Triton does,
         and must return the same type, if it returns."""
-        joint = next((i for i, one in enumerate(rest) if isinstance(one, _Joint)), None)
-        if joint is None or not rest[joint + 1 :]:
+        marks = [i for i, one in enumerate(rest) if isinstance(one, (_Joint, _Merge))]
+        if not marks or isinstance(rest[marks[0]], _Merge):
+            return
+        ends = [i for i in marks if isinstance(rest[i], _Merge)]
+        unreached = rest[marks[0] + 1 : ends[0] if ends else None]
+        if not unreached:
             return
         before, outer = dict(self.variables), self.defined
         with self.recorder.into(Region()):
-            other = self.run(rest[joint + 1 :])
+            other = self.run(unreached)
         self.variables, self.defined = before, outer
         if other is not None and kinds(other.value) != kinds(value):
             raise self.error(node, f"Inconsistent return types: {shown(value)} and "
@@ -84,6 +92,8 @@ class Statements(Expressions):
 
     def _do__Joint(self, node: ast.stmt) -> None:
         pass
+
+    _do__Merge = _do__Joint
 
     def statement(self, node: ast.stmt) -> None:
         """Compiles one statement other than `if` and `return`."""
@@ -234,7 +244,7 @@ class Statements(Expressions):
 
     def _returning_if(self, node: ast.If, test: tensor, rest: list[ast.stmt]) -> Returned:
         """Each branch goes on with what follows, so that both of them return."""
-        done = self._branches([node.body + rest, node.orelse + rest])
+        done = self._branches([[*part, _Merge(), *rest] for part in (node.body, node.orelse)])
         values = [None if one.outcome is None else one.outcome.value for one in done]
         if kinds(values[0]) != kinds(values[1]):
             raise self.error(node, f"Inconsistent return types: {shown(values[0])} and "

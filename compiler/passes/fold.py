@@ -21,11 +21,12 @@ from blockstep.language.types import dtype
 
 Number = int | float | bool
 _FOLDED = (Family.ELEMENTWISE, Family.SELECT, Family.SHAPE)
-_EXACT: dict[str, Callable[[int, int], int]] = {
+_EXACT: dict[str, Callable[..., int]] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
     "mul": lambda x, y: x * y,
     "shl": lambda x, y: x << y if 0 <= y < 64 else 1 << 64,
+    "iabs": abs,
 }
 _DIVISIONS = frozenset({"idiv", "irem"})
 _SHIFTS = frozenset({"shl", "lshr", "ashr"})
@@ -59,8 +60,8 @@ def folded(operation: Operation) -> Number | None:
     kinds = [v.type.scalar for v in (*operation.operands, operation.results[0])]
     if any(n is None for n in numbers) or any(k.is_ptr() for k in kinds):
         return None
-    if op.family is Family.SHAPE:
-        return numbers[0]
+    if op.family is Family.SHAPE:  # `cat` of two constants is none, of 0.0 and -0.0 either
+        return numbers[0] if len({repr(n) for n in numbers}) == 1 else None
     return _evaluated(operation, numbers)
 
 

@@ -99,7 +99,9 @@ class Scattered:
             result = Lanes(value.type)
             data = held.reshape(self.lead + value.type.shape)
             scalar = value.type.scalar
-            plain = scalar.is_ptr() or (scalar._integer and scalar.primitive_bitwidth in range(8, 64))
+            plain = scalar.is_ptr() or (
+                scalar._integer and scalar.primitive_bitwidth in range(8, 64)
+            )
             if not value.type.shape and plain:
                 result.const = data.astype(np.int64)
             else:
@@ -233,5 +235,3 @@ def _leave(
 def _flat(bound: Lanes, lead: Shape) -> Any:
     data = np.asarray(bound.data(), np.int64)
     return np.broadcast_to(data, lead).reshape(-1)
-
-

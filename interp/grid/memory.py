@@ -164,9 +164,7 @@ def window(access: Touch, dtype: np.dtype[Any]) -> Any:
         if found is None:
             return None
         lead, steps, first = found
-    return np.ndarray(
-        lead + access.block, dtype, data, first - base, steps + tuple(access.strides)
-    )
+    return np.ndarray(lead + access.block, dtype, data, first - base, steps + tuple(access.strides))
 
 
 def _spacing(starts: Any) -> tuple[Shape, Shape, int] | None:

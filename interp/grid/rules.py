@@ -139,7 +139,10 @@ def _and(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> L
         return None
     result = Lanes(kind)
     result.box = tuple(
-        [(max(a, c), max(min(b, d), max(a, c))) for (a, b), (c, d) in zip(x.box, y.box, strict=True)]
+        [
+            (max(a, c), max(min(b, d), max(a, c)))
+            for (a, b), (c, d) in zip(x.box, y.box, strict=True)
+        ]
     )
     result.implies = x.implies | y.implies | {x, y}
     return result

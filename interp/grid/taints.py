@@ -61,9 +61,7 @@ def _kept(
     out = set(carried)
     if "wrap" in out:
         unsigned = operation.name == "irem" and result.type.scalar.is_int_unsigned()
-        if (
-            operation.name in KILLS["wrap"] or result.type.scalar.is_floating() or unsigned
-        ):
+        if operation.name in KILLS["wrap"] or result.type.scalar.is_floating() or unsigned:
             out.discard("wrap")
     return frozenset(out)
 
@@ -97,7 +95,9 @@ def _really(given: list[Lanes], result: Lanes, name: str) -> bool:
     if kind.primitive_bitwidth == 64:
         return True
     x, y = (g.data().astype(np.int64) for g in given)
-    exact = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "shl": np.left_shift}[name](x, y)
+    exact = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "shl": np.left_shift}[name](
+        x, y
+    )
     return bool(((exact < kind.lowest) | (exact > kind.highest)).any())
 
 

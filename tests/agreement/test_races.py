@@ -214,4 +214,3 @@ def bytes_of(step: Step, batch: int, row: int) -> set[int]:
             at += sum(i * s for i, s in zip(lane, step.strides, strict=True))
             found |= set(range(at, at + step.itemsize))
     return found
-

@@ -149,6 +149,22 @@ def test_a_function_that_is_not_to_be_inlined_is_a_call() -> None:
 
 
 @blockstep.jit
+def leaves_early_in_a_constant_branch(p, n, FLAG: tl.constexpr):
+    if FLAG:
+        if n > 3:
+            return
+        x = n
+    else:
+        x = n + 1
+    tl.store(p, x)
+
+
+def test_the_path_that_left_does_not_need_what_the_other_one_assigns() -> None:
+    function = compiled(leaves_early_in_a_constant_branch, FLAG=True)
+    assert names(function).count("store") == 1
+
+
+@blockstep.jit
 def larger_in_magnitude(a, b):
     if tl.abs(a) > tl.abs(b):
         return a

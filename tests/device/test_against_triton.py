@@ -74,7 +74,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_results_are_those_of_triton(report: dict[str, Any], group: str) -> None:
-    wrong = [case for case in report["cases"] if case["key"].startswith(f"{group}/") and case["wrong"]]
+    wrong = [
+        case for case in report["cases"] if case["key"].startswith(f"{group}/") and case["wrong"]
+    ]
     assert group in report["groups"]
     words = [f"{c['key']}: {c['refused'] or c['examples'][:1]}" for c in wrong[:10]]
     assert not wrong, f"seed {report['seed']}, {len(wrong)} cases\n" + "\n".join(words)

@@ -81,7 +81,9 @@ def run_unjudged(case: Case, judged: Outcome) -> None:
     outputs = tuple([a for a in given if isinstance(a, np.ndarray)])
     empty = [isinstance(a, Empty) for a in names["arguments"]() if not isinstance(a, int)]
     kept = [i for i, is_empty in enumerate(empty) if not is_empty]
-    one, other = (replace(judged, outputs=tuple(o[i] for i in kept)) for o in (judged.outputs, outputs))
+    one, other = (
+        replace(judged, outputs=tuple(o[i] for i in kept)) for o in (judged.outputs, outputs)
+    )
     try:
         compare(one, other)
     except Disagreement as error:

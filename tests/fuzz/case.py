@@ -57,11 +57,11 @@ def turned(x, y, n):
 
 
 '''
-TAIL = '''
+TAIL = """
 
 if __name__ == "__main__":
     print(agree(kernel, GRID, *arguments(), batch=BATCH))
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,14 @@ class Expressions:
     def _shaped(self, kind: str, shape: Shape, depth: int) -> str:
         writers: list[Callable[[str, Shape, int], str]] = [self._reduced]
         if shape:
-            writers += [self._combined, self._scanned, self._moved, self._broadcast, self._gathered, self._sorted]
+            writers += [
+                self._combined,
+                self._scanned,
+                self._moved,
+                self._broadcast,
+                self._gathered,
+                self._sorted,
+            ]
         return self.random.choice(writers)(kind, shape, depth)
 
     def _longer(self, shape: Shape) -> tuple[Shape, int] | None:

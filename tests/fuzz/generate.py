@@ -224,7 +224,11 @@ class Generator:
         self.say("tl.debug_barrier()")
 
     def _promise(self) -> None:
-        condition = "p >= 0" if self.careful or self.random.random() < 0.7 else self.write.make("int1", (), 2)
+        condition = (
+            "p >= 0"
+            if self.careful or self.random.random() < 0.7
+            else self.write.make("int1", (), 2)
+        )
         name = "tl.assume" if self.random.random() < 0.5 else "tl.device_assert"
         self.say(f"{name}({condition})")
 
@@ -275,12 +279,16 @@ class Generator:
         m, n = self.random.choice(shapes)
         stores = self.random.random() < 0.4
         role = "output" if stores else "input"
-        made = Memory(self.fresh(role[0].replace("i", "x")), kind, self.programs * m * n, role, m * n)
+        made = Memory(
+            self.fresh(role[0].replace("i", "x")), kind, self.programs * m * n, role, m * n
+        )
         self.memories.append(made)
         rows = self.programs * m - (1 if self.random.random() < 0.3 else 0)
         box, value = self.fresh("q"), self.write.make(kind, (m, n), 2)
         if n * BITS[kind] % 128 == 0 and self.random.random() < 0.6:
-            self.say(f"{box} = tl.make_tensor_descriptor({made.name}, [{rows}, {n}], [{n}, 1], [{m}, {n}])")
+            self.say(
+                f"{box} = tl.make_tensor_descriptor({made.name}, [{rows}, {n}], [{n}, 1], [{m}, {n}])"
+            )
             if stores:
                 self.say(f"{box}.store([p * {m}, 0], {value})")
             else:

@@ -220,3 +220,16 @@ def test_a_scalar_pointer_takes_a_scalar() -> None:
 def test_a_constant_pointer_is_not_written() -> None:
     with pytest.raises(triton.CompilationError, match="constant"):
         to_constant[(1,)](np.zeros(4, np.int32))
+
+
+def test_subnormal_float32_numbers_add_as_zeros() -> None:
+    x, old = np.array([1e-38, -1.4375528e-31], np.float32), np.zeros(2, np.float32)
+    before = x.copy()
+
+    @triton.jit
+    def kernel(x_ptr, old_ptr):
+        i = tl.arange(0, 2)
+        tl.store(old_ptr + i, tl.atomic_add(x_ptr + i, -1.17549421e-38))
+
+    kernel[(1,)](x, old)
+    assert x.tolist() == [0.0, before[1]] and old.tolist() == before.tolist()

@@ -249,6 +249,7 @@ def test_what_cannot_be_cast(fn: Any, text: str) -> None:
 def test_a_number_can_be_cast() -> None:
     same(apply(of_literal, np.array([1, 2], np.int8)), np.array([6, 7], np.int8))
 
+
 @triton.jit
 def stored(x, out, N: tl.constexpr):
     i = tl.arange(0, N)

@@ -177,11 +177,6 @@ def test_float_division_by_zero_is_infinite_and_not_blamed() -> None:
 
 
 @triton.jit
-def shl(x, y):
-    return x << y
-
-
-@triton.jit
 def shr(x, y):
     return x >> y
 

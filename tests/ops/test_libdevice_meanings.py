@@ -316,4 +316,12 @@ def test_gamma_beside_its_pole_has_the_sign_of_its_side() -> None:
 def test_erfcx_keeps_the_low_bits_of_the_square() -> None:
     """Numbers from 60 digits: below 0 it is about 2 exp(x * x)."""
     found = LIBDEVICE["erfcx"].compute(np.array([-16.37117587446163, 1.7976931348623157e308]))
-    np.testing.assert_array_max_ulp(found, np.array([4.996191418122101e116, 3.138408733985445e-309]), 1)
+    np.testing.assert_array_max_ulp(
+        found, np.array([4.996191418122101e116, 3.138408733985445e-309]), 1
+    )
+
+
+def test_whole_powers_are_repeated_squares() -> None:
+    """The 30th power of 0.0528 is subnormal, so that its inverse is infinite."""
+    x, n = np.array([3.0, 0.0528, 2.0, -1.5], np.float32), np.array([5, -30, -2, 3], np.int32)
+    assert LIBDEVICE["pow"].compute(x, n).tolist() == [243, math.inf, 0.25, -3.375]

@@ -82,6 +82,23 @@ def rnorm(*parts: Array) -> Array:
     return np.where(infinite, 0.0, np.ldexp(1 / length, -exponent))
 
 
+def whole_power(x: Array, n: Array) -> Array:
+    """x to a whole power by repeated squaring, each product rounded (and flushed, in float32), then
+    inverted for n < 0: bit for bit what libdevice's powif and powi give."""
+    left, power, square = np.abs(n.astype(np.int64)), np.ones_like(x), x
+    with np.errstate(all="ignore"):
+        while left.any():
+            power = np.where(left & 1, _normal_single(power * square), power)
+            square, left = _normal_single(square * square), left >> 1
+        return np.asarray(np.where(n < 0, x.dtype.type(1) / power, power))
+
+
+def _normal_single(x: Array) -> Array:
+    if x.dtype != np.float32:
+        return x
+    return np.where(np.abs(x) < np.float32(2.0**-126), np.copysign(np.float32(0), x), x)
+
+
 def remainder(x: Any, y: Any) -> Any:
     """`x - n y` for the integer n nearest to x/y (even in a tie): exact, sign of x when zero."""
     a, b = np.abs(x), np.abs(y)

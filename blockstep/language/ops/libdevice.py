@@ -258,6 +258,8 @@ def _transcendental() -> None:
 
 def _power(x: Any, y: Any) -> Any:
     base, exponent = np.asarray(x), np.asarray(y)
+    if exponent.dtype.kind == "i":
+        return elementary.whole_power(base, exponent)
     value = np.power(base.astype(np.float64), exponent.astype(np.float64))
     return value.astype(base.dtype)
 

@@ -96,9 +96,14 @@ def assembled(
     a = tl.load(x + tl.arange(0, N))
     if TWO:
         b = tl.load(y + tl.arange(0, N))
-        put(out, tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [a, b], out.dtype.element_ty, True, PACK))
+        put(
+            out,
+            tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [a, b], out.dtype.element_ty, True, PACK),
+        )
     else:
-        put(out, tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [a], out.dtype.element_ty, True, PACK))
+        put(
+            out, tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [a], out.dtype.element_ty, True, PACK)
+        )
 
 
 @triton.jit
@@ -107,9 +112,7 @@ def random_words(out, seed, N: tl.constexpr, FN: tl.constexpr, OFFSETS: tl.const
 
 
 @triton.jit
-def random_four(
-    a, b, c, d, seed, N: tl.constexpr, FN: tl.constexpr, OFFSETS: tl.constexpr
-):
+def random_four(a, b, c, d, seed, N: tl.constexpr, FN: tl.constexpr, OFFSETS: tl.constexpr):
     w, x, y, z = FN(seed, (tl.arange(0, N) + 77).to(OFFSETS))
     put(a, w)
     put(b, x)
@@ -137,9 +140,7 @@ def product_added(
 
 
 @triton.jit
-def batch_product(
-    a, b, out, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr
-):
+def batch_product(a, b, out, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     x, y = block(a, (B, M, K), B * M * K), block(b, (B, K, N), B * K * N)
     put(out, tl.dot(x, y, input_precision="ieee"))
 

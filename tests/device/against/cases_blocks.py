@@ -131,7 +131,12 @@ def combined() -> Iterator[Case]:
 
 def _random_sums() -> Iterator[Case]:
     """Any order of n - 1 additions errs by at most (n - 1) u sum|x|; two orders by twice that."""
-    for kind, unit in (("fp16", 2.0**-11), ("bf16", 2.0**-8), ("fp32", 2.0**-24), ("fp64", 2.0**-53)):
+    for kind, unit in (
+        ("fp16", 2.0**-11),
+        ("bf16", 2.0**-8),
+        ("fp32", 2.0**-24),
+        ("fp64", 2.0**-53),
+    ):
 
         def bound(arrays: list[Array], unit: float = unit) -> Any:
             x = abs(arrays[0].reshape(SIDE, SIDE).astype("f8"))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import triton.language as tl
-
 from tests.device.against import carriers, functions
 from tests.device.against.case import (
     FLOATS,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import triton.language as tl
 
+import triton.language as tl
 from tests.device.against import carriers, programs
 from tests.device.against.case import STORED, Array, Case, Random, given, normal, numbers, out
 from tests.device.against.cases_elementwise import TYPES
@@ -33,6 +33,11 @@ def exact() -> Iterator[Case]:
             fills = numbers(kind, -high, high, m * k), numbers(kind, -high, high, k * n)
             yield _product("products", kind, precision, result, (m, n, k), fills)
             yield _added(kind, precision, result, (m, n, k), fills)
+    for left, right in (("fp8e4nv", "fp8e5"), ("fp8e5", "fp8e4nv")):
+        buffers = [given(left, 64 * 64, numbers(left, -3, 3, 64 * 64)),
+                   given(right, 64 * 64, numbers(right, -3, 3, 64 * 64)), out("fp32", 64, 64)]  # fmt: skip
+        yield Case("products", f"dot({left}, {right})", carriers.product, buffers,
+                   _sizes(None, "fp32", (64, 64, 64)))  # fmt: skip
     for kind in ("fp16", "fp32"):
         buffers = [given(kind, 4 * 32 * 32, numbers(kind, -3, 3, 4 * 32 * 32)),
                    given(kind, 4 * 32 * 32, numbers(kind, -3, 3, 4 * 32 * 32)),
@@ -88,7 +93,9 @@ def random() -> Iterator[Case]:
             continue
         for m, n, k in SIZES:
 
-            def bound(arrays: list[Array], u: float = unit, s: Any = (m, n, k), r: str = result) -> Any:
+            def bound(
+                arrays: list[Array], u: float = unit, s: Any = (m, n, k), r: str = result
+            ) -> Any:
                 a = abs(arrays[0].reshape(s[0], s[2]).astype("f8"))
                 b = abs(arrays[1].reshape(s[2], s[1]).astype("f8"))
                 return ((s[2] + 2) * u * (a @ b)).reshape(-1)

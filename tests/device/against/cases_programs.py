@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import triton.language as tl
-from triton.tools.tensor_descriptor import TensorDescriptor
 
+import triton.language as tl
 from tests.device.against import programs
 from tests.device.against.case import (
     FLOATS,
@@ -22,6 +21,7 @@ from tests.device.against.case import (
     out,
     spread,
 )
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 N = 256
 
@@ -42,14 +42,18 @@ def memory() -> Iterator[Case]:
         x, n = given(kind, N, spread(kind, N)), {"N": N}
         if not kind.startswith("fp8"):
             yield Case("memory", f"masked_load({kind})", p.masked_load, [x, mask, out(kind, N)], n)
-        yield Case("memory", f"masked_store({kind})", p.masked_store, [x, mask, _guarded(kind, N)], n)
+        yield Case(
+            "memory", f"masked_store({kind})", p.masked_store, [x, mask, _guarded(kind, N)], n
+        )
         index = given("i32", N, _index)
         yield Case("memory", f"scattered({kind})", p.scattered, [x, index, out(kind, N)], n)
         if kind != "i1":
             yield Case("memory", f"pointers({kind})", p.pointer_arithmetic, [x, out(kind, N)], n)
         for other in ("i1", "i8", "u16", "i32", "fp16", "bf16", "fp32", "fp64"):
             if other != kind:
-                yield Case("memory", f"stored({kind} as {other})", p.stored_as, [x, out(other, N)], n)
+                yield Case(
+                    "memory", f"stored({kind} as {other})", p.stored_as, [x, out(other, N)], n
+                )
 
 
 def control() -> Iterator[Case]:
@@ -80,7 +84,13 @@ def boxes() -> Iterator[Case]:
         x = given(kind, (rows, columns), _shaped(kind, rows, columns))
         for i, j in places:
             for padding in ("zero", "nan") if kind in FLOATS else ("zero",):
-                constants = {"M": rows, "N": columns, "B": side, "CHECK": (0, 1), "PADDING": padding}
+                constants = {
+                    "M": rows,
+                    "N": columns,
+                    "B": side,
+                    "CHECK": (0, 1),
+                    "PADDING": padding,
+                }
                 yield Case("boxes", f"box_load({kind}, {i}, {j}, {padding})", p.box_load,
                            [x, out(kind, side, side)], constants, scalars=(i, j))  # fmt: skip
         for check in ((0,), (1,), ()):
@@ -94,7 +104,9 @@ def boxes() -> Iterator[Case]:
                    scalars=(30, 12))  # fmt: skip
         sizes = {"M": 24, "N": columns, "B": side}
         y = given(kind, (24, columns), _shaped(kind, 24, columns))
-        yield Case("boxes", f"box_walk({kind})", p.box_walk, [y, _guarded(kind, 24, columns)], sizes)
+        yield Case(
+            "boxes", f"box_walk({kind})", p.box_walk, [y, _guarded(kind, 24, columns)], sizes
+        )
 
 
 def _shaped(kind: str, *shape: int) -> Any:
@@ -162,7 +174,7 @@ def atomics() -> Iterator[Case]:
     for fn in (p.atomic_add, p.atomic_or, p.atomic_xor):
         for kind in words if fn is not p.atomic_add else (*words, "fp32", "fp64"):
             x = changed(kind, 1, numbers(kind, 3, 3, 1))
-            v = given(kind, 1024, lambda r, k=kind: np.ones(1024).astype(STORED[k]))
+            v = given(kind, 1024, numbers(kind, 1, 1, 1024))
             yield Case("contended", f"{fn.__name__}({kind})", p.atomics_together,
                        [x, v, out(kind, 1024)], {"N": N, "FN": fn}, grid=(4,), rule="sorted")  # fmt: skip
     for kind in (*words, "fp32", "fp16"):

@@ -47,7 +47,9 @@ def load(paths: Sequence[Path]) -> dict[str, bytes]:
 
 def is_nan(x: Array) -> Array:
     with np.errstate(all="ignore"):
-        return np.isnan(x.astype(np.float64)) if x.dtype.kind not in "biu" else np.zeros(x.shape, bool)
+        return (
+            np.isnan(x.astype(np.float64)) if x.dtype.kind not in "biu" else np.zeros(x.shape, bool)
+        )
 
 
 def codes(x: Array) -> Array:
@@ -68,21 +70,21 @@ def ulps(x: Array, y: Array) -> Array:
     nan, other = is_nan(x), is_nan(y)
     distance[nan & other] = 0
     distance[nan ^ other] = FAR
-    return np.minimum(distance, FAR).astype(np.int64)
+    return np.asarray(np.minimum(distance, FAR), np.int64)
 
 
 def subnormal(x: Array) -> Array:
     """Whether these are subnormal float32 numbers."""
     if x.dtype != np.float32:
         return np.zeros(x.shape, bool)
-    return (x != 0) & (abs(x) < np.float32(2.0**-126))
+    return np.asarray((x != 0) & (abs(x) < np.float32(2.0**-126)))
 
 
 def _vanishing(x: Array, y: Array) -> Array:
     """Whether one is 0 and the other is the least normal float32 number: flushed, then rounded."""
     if x.dtype != np.float32:
         return np.zeros(x.shape, bool)
-    return np.maximum(abs(x), abs(y)) == np.float32(2.0**-126)
+    return np.asarray(np.maximum(abs(x), abs(y)) == np.float32(2.0**-126))
 
 
 def judge(case: Case, filled: list[Array], ours: list[bytes], theirs: list[bytes]) -> Outcome:

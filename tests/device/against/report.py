@@ -1,6 +1,6 @@
 """Compares what two runs saved and writes a JSON report.
 
-    python -m tests.device.against.report REPORT.json --seed 7 --ours A.npz … --theirs B.npz …
+python -m tests.device.against.report REPORT.json --seed 7 --ours A.npz … --theirs B.npz …
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def summary(outcomes: list[Outcome]) -> dict[str, Any]:
     for one in outcomes:
         row = table.setdefault(
             one.key.split("/")[0],
-            dict.fromkeys(("cases", "equal", "refused", "elements", "differing", "flushed", "wrong"), 0),
+            dict.fromkeys(
+                ("cases", "equal", "refused", "elements", "differing", "flushed", "wrong"), 0
+            ),
         )
         row["cases"] += 1
         row["refused"] += bool(one.refused)

@@ -21,8 +21,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import numpy as np
-import triton
 
+import triton
 from tests.device.against import (
     cases_blocks,
     cases_elementwise,
@@ -120,7 +120,7 @@ def main(words: list[str]) -> int:
         done += 1
         try:
             kept = launch(case, told.seed)
-        except Exception as error:  # noqa: BLE001: what does not compile is a result
+        except Exception as error:  # noqa: BLE001 (what does not compile is a result)
             found[f"!{case.key}"] = _words(error)
             if "CUDA error" in str(error):  # no launch of this process can succeed any more
                 save(target, found)
