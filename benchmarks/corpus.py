@@ -156,7 +156,7 @@ def main() -> None:
     result = compare(ours, theirs)
     _print(result)
     if told.json:
-        told.json.write_text(json.dumps(result, indent=1))
+        told.json.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def _kept(told: Any, wanted: list[dict[str, Any]]) -> list[Any]:

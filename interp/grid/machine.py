@@ -445,7 +445,7 @@ class GridMachine:
 
     def hint(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
         """A promise on values, judged from their elements."""
-        from blockstep.interp.effects import breaks_hint
+        from blockstep.interp.control import breaks_hint
 
         (x,) = operands
         if self.judged:

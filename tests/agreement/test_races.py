@@ -59,7 +59,8 @@ def steps(draw: Any, parts: list[range], aligned: bool) -> Step:
     most = (BYTES - itemsize - high + low) // grain
     regular = draw(st.booleans())
     first, step = draw(st.integers(0, most)), draw(st.integers(0, 4))
-    starts, masks = [], []
+    starts: list[tuple[int, ...]] = []
+    masks: list[Any] = []
     for part in parts:
         some = [
             min(first + step * p, most) if regular else draw(st.integers(0, most)) for p in part

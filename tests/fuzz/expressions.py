@@ -301,8 +301,8 @@ class Expressions:
     def _combined(self, kind: str, shape: Shape, depth: int) -> str:
         """Operations that few types and shapes have."""
         if len(shape) == 1 and kind == "int32" and self.chance(0.5):
-            source = self.random.choice([s for s in self.shapes if len(s) == 1])
-            return f"tl.histogram({self.index(shape[0], source, depth)}, {shape[0]})"
+            wide = self.random.choice([s for s in self.shapes if len(s) == 1])
+            return f"tl.histogram({self.index(shape[0], wide, depth)}, {shape[0]})"
         if len(shape) == 1 and shape[0] > 1 and kind != "int1":
             half = (shape[0] // 2,)
             x, y = self.make(kind, half, depth), self.make(kind, half, depth)

@@ -113,7 +113,8 @@ def _expressions(tree: ast.Module) -> Iterator[ast.Module]:
     count = sum(isinstance(n, _WORTH) for n in ast.walk(tree))
     for number in range(count):
         for choose in range(3):
-            edited = _Swap(number, choose).visit(copy.deepcopy(tree))
+            edited = copy.deepcopy(tree)
+            _Swap(number, choose).visit(edited)
             yield edited
 
 

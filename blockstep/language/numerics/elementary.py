@@ -160,7 +160,7 @@ def high_word_reciprocal(x: Any) -> Any:
 
 def _without_subnormals(x: Any) -> Array:
     tiny = np.abs(x) < np.finfo(np.float64).tiny
-    return np.where(tiny, np.copysign(0.0, x), x)
+    return np.asarray(np.where(tiny, np.copysign(0.0, x), x))
 
 
 def fast_divide(x: Any, y: Any) -> Any:
