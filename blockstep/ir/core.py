@@ -199,7 +199,7 @@ class Function:
 
     `constants` are the compile-time values it was specialised for."""
 
-    __slots__ = ("name", "body", "results", "constants", "file", "callees")
+    __slots__ = ("name", "body", "results", "constants", "file", "callees", "derived")
 
     def __init__(
         self,
@@ -217,6 +217,7 @@ class Function:
         self.constants = dict(constants or {})
         self.file = file
         self.callees: list[Function] = []
+        self.derived: dict[str, Any] = {}  # what others worked out about it, by their name
 
     @property
     def parameters(self) -> list[Value]:

@@ -6,7 +6,8 @@ import sys
 from typing import Any
 
 from blockstep.compiler import passes
-from blockstep.compiler.frontend import build_bound
+from blockstep.compiler.frontend import build_bound, build_fresh
+from blockstep.compiler.frontend.cache import key_of
 from blockstep.errors import TritonError
 from blockstep.interp.checkers.grid import Grid
 from blockstep.interp.events import Launched
@@ -16,7 +17,7 @@ from blockstep.interp.grid.plan import Plan, Refused, plan
 from blockstep.interp.memory import Storage
 from blockstep.ir import Function
 from blockstep.language.function import JITFunction
-from blockstep.runtime.arguments import Argument, Bound
+from blockstep.runtime.arguments import Bound
 from blockstep.runtime.session import Session
 
 LARGEST = 1 << 30  # bytes of memory that is read and written: past it nothing is copied
@@ -39,30 +40,24 @@ class Snapshot:
                 storage.written[...] = flags
 
 
-def compiled(function: JITFunction, bound: Bound) -> tuple[Function, Plan] | None:
-    """IR and plan of a launch; None where it needs the step machine."""
-    key = tuple([_key(a) for a in bound.arguments])
-    cache = function.device_caches.setdefault("grid", {})
-    if key not in cache:
-        try:
-            made = build_bound(function, bound.arguments)
-            passes.run(made)
-            cache[key] = (made, plan(made))
-        except (Refused, TritonError):
-            cache[key] = None
-    found: tuple[Function, Plan] | None = cache[key]
-    return found
-
-
-def _key(argument: Argument) -> Any:
-    if argument.kind == "constexpr":
-        value = argument.value
-        return "constexpr", type(value), repr(value), id(value) if callable(value) else 0
-    if argument.kind == "tuple":
-        return "tuple", tuple([_key(a) for a in argument.items])
-    if argument.kind == "descriptor":
-        return "descriptor", argument.type.block_type, getattr(argument.value, "padding", "zero")
-    return argument.kind, argument.type
+def compiled(function: JITFunction, bound: Bound, num_warps: int) -> tuple[Function, Plan] | None:
+    """IR after the passes, and its plan; None where the launch needs the step machine."""
+    refused = function.device_caches.setdefault("refused", set())
+    names = function.prepared.names.identities()
+    key = (key_of(bound.arguments), names, num_warps)
+    if key in refused:
+        return None
+    try:
+        made = build_bound(function, bound.arguments, num_warps)
+        ready: tuple[Function, Plan] | None = made.derived.get("grid")
+        if ready is None:
+            own = build_fresh(function, bound.arguments, num_warps)
+            passes.run(own)
+            ready = made.derived["grid"] = own, plan(own)
+        return ready
+    except (Refused, TritonError):
+        refused.add(key)
+        return None
 
 
 def arguments_of(bound: Bound) -> dict[str, Any]:
@@ -96,10 +91,12 @@ def suits(current: Session, seed: int) -> bool:
 
 
 def run(
-    function: JITFunction, bound: Bound, launched: Launched, current: Session, judged: bool
-) -> bool:
+    function: JITFunction, bound: Bound, launched: Launched, current: Session, judged: bool,
+    num_warps: int = 4,
+) -> bool:  # fmt: skip
     """Runs a launch on the grid machine, if it takes it; False: nothing has happened."""
-    machine = try_grid(function, bound, launched.grid, judged, launched.seed or 0)
+    seed = launched.seed or 0
+    machine = try_grid(function, bound, launched.grid, judged, seed, num_warps)
     if machine is None:
         return False
     if judged and current.report.wants("grid"):
@@ -113,10 +110,11 @@ def run(
 
 
 def try_grid(
-    function: JITFunction, bound: Bound, grid: tuple[int, int, int], judged: bool, seed: int = 0
-) -> GridMachine | None:
+    function: JITFunction, bound: Bound, grid: tuple[int, int, int], judged: bool, seed: int = 0,
+    num_warps: int = 4,
+) -> GridMachine | None:  # fmt: skip
     """Runs the launch; None, with memory as it was, where the step machine is needed."""
-    ready = compiled(function, bound)
+    ready = compiled(function, bound, num_warps)
     if ready is None:
         return None
     ir, chosen = ready

@@ -243,7 +243,8 @@ class _Plan:
         launched = Launched(
             judge, self.kernel, self.grid, self.bound.space, self.host, self.number, seed, True
         )
-        return gridded.run(self.function, self.bound, launched, self.current, judged)
+        warps = self.options["num_warps"]
+        return gridded.run(self.function, self.bound, launched, self.current, judged, warps)
 
 
 def _nothing(kind: str) -> bool:

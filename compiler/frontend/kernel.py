@@ -187,13 +187,26 @@ def build(
 
 def build_bound(function: JITFunction, arguments: Any, num_warps: int = 4) -> Function:
     """Block IR for the bound arguments of a launch (`runtime.arguments.Argument`). It is kept and
-    handed out again: whoever changes it must `parse(dump(…))` it first.
+    handed out again: who wants to change it takes `build_fresh`.
 
     Raises CompilationError, at the expression, for what the language rejects."""
     key = num_warps, cache.key_of(arguments)
     known = cache.find(function, key)
     if known is not None:
         return known
+    made, compiled = _build(function, arguments, num_warps)
+    cache.keep(function, key, made, compiled)
+    return made
+
+
+def build_fresh(function: JITFunction, arguments: Any, num_warps: int = 4) -> Function:
+    """As `build_bound`, but nobody else has it: passes may rewrite it."""
+    return _build(function, arguments, num_warps)[0]
+
+
+def _build(
+    function: JITFunction, arguments: Any, num_warps: int
+) -> tuple[Function, list[JITFunction]]:
     recorder = Recorder()
     recorder.num_warps = num_warps
     made = Function(function.__name__, [], [])
@@ -205,8 +218,7 @@ def build_bound(function: JITFunction, arguments: Any, num_warps: int = 4) -> Fu
         language_op.machine.reset(token)
     made.constants = {a.name: a.value for a in arguments if a.kind == "constexpr"}
     _finish(function, recorder, made, variables)
-    cache.keep(function, key, made, recorder.functions)
-    return made
+    return made, recorder.functions
 
 
 def _finish(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.lib.array_utils import byte_bounds
 import blockstep
 from blockstep.findings import Finding
 from blockstep.interp.grid import machine as grid_machine
+from blockstep.runtime.descriptor import TensorDescriptor
 from tests.ops.kernels import bits
 
 MACHINES = ("step", "grid")
@@ -74,6 +75,8 @@ def copied(argument: Any, memories: dict[int, Any]) -> Any:
     """One argument; `memories` has the copies of memory by the address of what owns it."""
     if isinstance(argument, Empty):
         return np.empty(argument.shape, argument.dtype)
+    if isinstance(argument, TensorDescriptor):
+        return replace(argument, base=copied(argument.base, memories))
     if isinstance(argument, (tuple, list)):
         return type(argument)([copied(a, memories) for a in argument])
     if not isinstance(argument, np.ndarray):
@@ -115,7 +118,8 @@ def outcome(
         except Exception as raised:  # noqa: BLE001  (whatever it is, both must raise it)
             error = f"{type(raised).__name__}: {raised}"
     machines = tuple([launch.machine for launch in report.launches])
-    outputs = tuple([a for a in given if isinstance(a, np.ndarray)])
+    arrays = [a.base if isinstance(a, TensorDescriptor) else a for a in given]
+    outputs = tuple([a for a in arrays if isinstance(a, np.ndarray)])
     return Outcome(outputs, tuple(sorted(map(fact, report.findings), key=repr)), error, machines)
 
 

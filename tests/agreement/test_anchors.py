@@ -12,6 +12,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+import blockstep as triton
+import blockstep.language as tl
+from blockstep.tools.tensor_descriptor import TensorDescriptor
 from tests.agreement.agree import on_grid
 
 KERNELS = Path(__file__).parent.parent.parent / "benchmarks" / "kernels.py"
@@ -81,3 +84,70 @@ def test_attention(causal: bool) -> None:
 
 def test_row_sum() -> None:
     on_grid(K.row_sum, (7,), normal(7, 90), np.zeros(7, F32), 90, BLOCK=32)
+
+
+def test_matmul_with_descriptors() -> None:
+    a, b, c = normal(48, 32, dtype=F16), normal(64, 32, dtype=F16), np.zeros((48, 64), F16)
+    blocks = ([16, 16], [32, 16], [16, 32])
+    made = [TensorDescriptor.from_tensor(x, s) for x, s in zip((a, b, c), blocks, strict=True)]
+    found = on_grid(K.matmul_desc, (6,), *made, 48, 64, 32, BM=16, BN=32, BK=16, GROUP=2)
+    wanted = a.astype(F32) @ b.astype(F32).T
+    np.testing.assert_allclose(found.outputs[2].astype(F32), wanted, rtol=2e-3, atol=2e-2)
+
+
+def test_histogram() -> None:
+    x = RANDOM.integers(0, 32, 500).astype(np.int32)
+    out = np.zeros(32, np.int32)
+    found = on_grid(K.histogram, (4,), x, out, 500, BINS=32, BLOCK=128)
+    np.testing.assert_array_equal(found.outputs[1], np.bincount(x, minlength=32))
+
+
+def test_dropout() -> None:
+    on_grid(K.dropout, (4,), normal(500), np.zeros(500, F32), 500, 0.4, 123, BLOCK=128)
+
+
+@triton.jit
+def gather(x, index, out, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + tl.load(index + at)))
+
+
+@triton.jit
+def scatter(x, index, out, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + tl.load(index + at), tl.load(x + at))
+
+
+@triton.jit
+def ranked(x, counts, out, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.atomic_add(counts + tl.load(x + at), 1))
+
+
+@triton.jit
+def waits(x, out):
+    p = tl.program_id(0)
+    n = tl.load(x + p)
+    total = 0
+    while n > 0:
+        total += n
+        n -= 1
+    tl.store(out + p, total)
+
+
+@pytest.mark.parametrize("kernel", [gather, scatter])
+def test_gather_and_scatter(kernel: Any) -> None:
+    index = RANDOM.permutation(1024).astype(np.int32)
+    on_grid(kernel, (8,), normal(1024), index, np.zeros(1024, F32), BLOCK=128)
+
+
+def test_a_histogram_whose_old_values_are_used() -> None:
+    x = RANDOM.integers(0, 16, 1024).astype(np.int32)
+    on_grid(ranked, (8,), x, np.zeros(16, np.int32), np.zeros(1024, np.int32), BLOCK=128)
+
+
+@pytest.mark.parametrize("batch", [None, 5])
+def test_loops_of_different_lengths(batch: int | None) -> None:
+    x = RANDOM.integers(0, 100, 64).astype(np.int32)
+    found = on_grid(waits, (64,), x, np.zeros(64, np.int32), batch=batch)
+    np.testing.assert_array_equal(found.outputs[1], x * (x + 1) // 2)

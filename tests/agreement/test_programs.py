@@ -20,11 +20,12 @@ TESTS = Path(__file__).parent.parent
 BUGS = TESTS.parent / "examples" / "bugs"
 PASS = sorted((TESTS / "pass").rglob("*.py"))
 FAIL = sorted((TESTS / "fail").rglob("*.py")) + sorted(BUGS.rglob("*.py"))
+EXAMPLES = sorted((TESTS.parent / "examples").glob("*.py"))
 STEP_ONLY = dict(
     line.split(": ", 1)
     for line in (Path(__file__).parent / "step_only.txt").read_text().splitlines()
 )
-SECONDS = 20
+SECONDS = 60
 
 
 def name(program: Path) -> str:
@@ -46,7 +47,7 @@ def facts(found: Verdict) -> list[Any]:
     return sorted(map(fact, found.findings), key=repr)
 
 
-@pytest.mark.parametrize("program", FAIL + PASS, ids=name)
+@pytest.mark.parametrize("program", FAIL + PASS + EXAMPLES, ids=name)
 def test_a_program_gives_the_same_findings(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step, grid = (verdict(program, machine, monkeypatch) for machine in MACHINES)
     assert facts(step) == facts(grid)
