@@ -15,7 +15,7 @@ MACHINES = ("grid", "step")
 class Options:
     """How launches run and what is judged."""
 
-    machine: str = "step"
+    machine: str = "grid"
     """Which machine runs a launch: "grid" (many program instances at once, the step machine where
     that cannot be) or "step" (one after another)."""
 
@@ -54,8 +54,8 @@ class Options:
 
 
 def machine_from_environment() -> str:
-    """`BLOCKSTEP_MACHINE`, or "step". Raises ValueError for an unknown machine."""
-    name = os.environ.get("BLOCKSTEP_MACHINE", "step")
+    """`BLOCKSTEP_MACHINE`, or "grid". Raises ValueError for an unknown machine."""
+    name = os.environ.get("BLOCKSTEP_MACHINE", "grid")
     if name not in MACHINES:
         raise ValueError(f"BLOCKSTEP_MACHINE={name!r}: the machines are {', '.join(MACHINES)}")
     return name

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from blockstep.compiler.frontend.flatten import flatten, is_runtime, kinds
-from blockstep.compiler.frontend.scope import Missing, assigned
+from blockstep.compiler.frontend.scope import Missing, assigned, is_changeable, mentioned
 from blockstep.compiler.frontend.statements import Statements, shown
 from blockstep.errors import UnsupportedLanguageConstruct
 from blockstep.ir import CONDITION, FOR, WHILE, YIELD, Operation, Region
@@ -27,10 +27,13 @@ class Loops(Statements):
     """`for` and `while`."""
 
     def _carried(self, nodes: list[ast.stmt], skip: str = "") -> list[str]:
-        """Variables that a loop's body assigns and that hold run-time values before it."""
+        """Variables that a loop's body assigns, or may change in place, and that hold run-time
+        values before it."""
+        read = mentioned(nodes)
+        changed = [n for n, v in self.variables.items() if n in read and is_changeable(v)]
         return [
             name
-            for name in assigned(nodes)
+            for name in dict.fromkeys([*assigned(nodes), *changed])
             if name != skip and name in self.variables and is_runtime(self.variables[name])
         ]
 

@@ -25,6 +25,16 @@ def assigned(nodes: list[ast.stmt]) -> list[str]:
     return list(found)
 
 
+def is_changeable(value: Any) -> bool:
+    """Whether a method may change the value in place: it is an aggregate."""
+    return bool(getattr(value, "__triton_aggregate__", False)) and not isinstance(value, type)
+
+
+def mentioned(nodes: list[ast.stmt]) -> set[str]:
+    """Names that statements read or bind."""
+    return {inner.id for n in nodes for inner in ast.walk(n) if isinstance(inner, ast.Name)}
+
+
 def returns(nodes: list[ast.stmt]) -> bool:
     """Whether statements contain a return."""
     return any(isinstance(inner, ast.Return) for node in nodes for inner in ast.walk(node))

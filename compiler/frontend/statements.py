@@ -198,9 +198,16 @@ class Statements(Expressions):
         done = []
         for nodes in branches:
             self.variables, self.defined = dict(before), set()
+            kept = {n: v for n, v in before.items() if is_changeable(v)}
+            self.variables |= {n: copy.copy(v) for n, v in kept.items()}
             region = Region()
             with self.recorder.into(region):
                 outcome = self.run(nodes)
+            for name, value in kept.items():
+                if is_changeable(now := self.variables[name]) and vars(now) == vars(value):
+                    self.variables[name] = value
+                else:
+                    self.defined.add(name)
             done.append(_Branch(region, self.variables, self.defined, outcome))
         self.variables, self.defined = before, outer
         return done

@@ -78,7 +78,8 @@ def copied(argument: Any, memories: dict[int, Any]) -> Any:
     if isinstance(argument, TensorDescriptor):
         return replace(argument, base=copied(argument.base, memories))
     if isinstance(argument, (tuple, list)):
-        return type(argument)([copied(a, memories) for a in argument])
+        make = getattr(argument, "_make", type(argument))  # of a named tuple, or of any other
+        return make([copied(a, memories) for a in argument])
     if not isinstance(argument, np.ndarray):
         return argument
     owner: Any = argument

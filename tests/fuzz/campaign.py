@@ -52,7 +52,7 @@ def run(case: Case, with_passes: bool = False) -> Outcome:
     kind = found.error.partition(":")[0]
     if kind and kind not in REFUSED:
         raise Disagreement(f"crash {kind}", found.error)
-    if not found.findings and not kind:
+    if not found.findings and not kind and not case.seed:
         run_unjudged(case, found)
     if with_passes and found.on_grid:
         for count in range(len(passes.PIPELINE)):  # after all of them: that was `case.run()`
@@ -70,7 +70,7 @@ def run_unjudged(case: Case, judged: Outcome) -> None:
     names = loaded(case.script())
     try:
         given = copies(names["arguments"]())
-        with blockstep.machine("grid"), small_batches(case.batch):
+        with blockstep.machine("grid"), small_batches(case.batch):  # with program ids in order
             names["kernel"][case.grid](*given)
     finally:
         names["__forget__"]()

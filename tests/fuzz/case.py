@@ -60,7 +60,7 @@ def turned(x, y, n):
 TAIL = """
 
 if __name__ == "__main__":
-    print(agree(kernel, GRID, *arguments(), batch=BATCH))
+    print(agree(kernel, GRID, *arguments(), batch=BATCH, seed=SEED))
 """
 
 
@@ -72,13 +72,15 @@ class Case:
     grid: tuple[int, ...]
     arguments: tuple[str, ...]  # lines of `arguments()` in order, the last one returns
     batch: int | None = None
+    seed: int = 0
 
     def script(self, title: str = "A kernel that the fuzzer wrote.") -> str:
         """A runnable file."""
         made = "".join(f"    {line}\n" for line in self.arguments)
         return (
             HEAD.format(title=title)
-            + f"{self.kernel}\n\nGRID = {self.grid!r}\nBATCH = {self.batch!r}\n\n\n"
+            + f"{self.kernel}\n\nGRID = {self.grid!r}\nBATCH = {self.batch!r}\n"
+            + f"SEED = {self.seed}\n\n\n"
             + f"def arguments():\n    random = np.random.default_rng(1)\n{made}{TAIL}"
         )
 
@@ -107,6 +109,7 @@ def run_script(script: str) -> Outcome:
     try:
         with np.errstate(all="ignore"):
             arguments: Sequence[Any] = names["arguments"]()
-        return agree(names["kernel"], names["GRID"], *arguments, batch=names["BATCH"])
+        order = {"batch": names["BATCH"], "seed": names.get("SEED", 0)}
+        return agree(names["kernel"], names["GRID"], *arguments, **order)
     finally:
         names["__forget__"]()

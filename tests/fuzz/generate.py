@@ -35,7 +35,8 @@ class Generator(Accesses):
             self._store()
         batch = random.choice([None, 1, 2, 3, 7])
         made = arguments(random, self.careful, self.memories)
-        return Case(self._kernel(), self.grid, tuple(made), batch)
+        seed = random.choice([0, 0, 0, 0, 5])
+        return Case(self._kernel(), self.grid, tuple(made), batch, seed)
 
     def _grid(self) -> tuple[int, ...]:
         pick = self.random.random()

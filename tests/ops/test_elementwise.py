@@ -148,6 +148,25 @@ def test_float_remainder_is_x_minus_a_rounded_multiple() -> None:
     same(half, np.array([0, 1], np.float16))
 
 
+@triton.jit
+def least(x):
+    return tl.min(x, 0)
+
+
+@triton.jit
+def lesser(x, y):
+    return tl.minimum(x, y)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_signalling_nan_does_not_hide_a_minimum(kind: Any) -> None:
+    """Blocks of two are too short for a vector unit, where NumPy's fmin is another function."""
+    bits = {np.float32: ("u4", 0x7F800001), np.float64: ("u8", 0x7FF0000000000001)}[kind]
+    nan = np.array([bits[1]], bits[0]).view(kind)
+    same(apply(least, np.concatenate([np.array([-5], kind), nan])), np.array(-5, kind))
+    same(apply(lesser, np.array([1, 2], kind), np.repeat(nan, 2)), np.array([1, 2], kind))
+
+
 def test_floor_and_ceil_take_subnormal_numbers_for_zeros() -> None:
     x = np.array([1e-45, -1e-45, 1e-38, 2.0**-126], np.float32)
     same(apply(floor, x), np.array([0.0, -0.0, 0.0, 0.0], np.float32))

@@ -13,6 +13,7 @@ import numpy as np
 from blockstep.language import numerics
 from blockstep.language.assembly.words import NAMES, TYPES, is_float, pair_of, value, word
 from blockstep.language.numerics import integers
+from blockstep.language.ops.elementwise import MAXIMUM, MINIMUM
 
 Compute = Callable[..., Any]
 
@@ -64,7 +65,9 @@ COMPARISONS: dict[str, Compute] = {
 def extremum(name: str, parts: tuple[str, ...], kind: str) -> Compute:
     if not is_float(kind) or "NaN" in parts:
         return np.minimum if name == "min" else np.maximum
-    return np.fmin if name == "min" else np.fmax
+    meaning = (MINIMUM if name == "min" else MAXIMUM).meaning
+    assert meaning is not None
+    return meaning
 
 
 def multiply(x: Any, y: Any, parts: tuple[str, ...]) -> Any:

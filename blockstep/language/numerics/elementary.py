@@ -147,7 +147,7 @@ def logb(x: Any) -> Any:
 def saturate(x: Any) -> Any:
     """`x` held within [0, 1]; NaN becomes 0."""
     array = np.asarray(x)
-    return np.fmin(np.fmax(array, array.dtype.type(0)), array.dtype.type(1))[()]
+    return np.where(np.isnan(array), array.dtype.type(0), np.clip(array, 0, 1))[()]
 
 
 def high_word_reciprocal(x: Any) -> Any:

@@ -127,9 +127,17 @@ EQ = define("eq", _E, _boolean, np.equal, "`n, n -> n` int1: x == y, false with 
 NE = define("ne", _E, _boolean, np.not_equal, "`n, n -> n` int1: x != y, true with a NaN.")
 
 
+def _number(x: Any, y: Any, out: Any) -> Any:
+    """`out`, but the other operand where one is NaN. NumPy's fmin and fmax are not this: beside a
+    signalling NaN they give NaN in blocks too short for the vector unit."""
+    if not np.isnan(out).any():
+        return out
+    return np.where(np.isnan(x), y, np.where(np.isnan(y), x, out))[()]
+
+
 def _float_minimum(x: Any, y: Any) -> Any:
     """IEEE minNum: a number beats a NaN, -0.0 is below +0.0 (PTX min.f32)."""
-    out = np.fmin(x, y)
+    out = _number(x, y, np.minimum(x, y))
     if not (out == 0).any():
         return out
     zeros = (x == 0) & (y == 0)
@@ -138,7 +146,7 @@ def _float_minimum(x: Any, y: Any) -> Any:
 
 def _float_maximum(x: Any, y: Any) -> Any:
     """IEEE maxNum: a number beats a NaN, +0.0 is above -0.0 (PTX max.f32)."""
-    out = np.fmax(x, y)
+    out = _number(x, y, np.maximum(x, y))
     if not (out == 0).any():
         return out
     zeros = (x == 0) & (y == 0)

@@ -71,13 +71,23 @@ def _in_type(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return lambda x: ufunc.reduce(x, axis=0, dtype=x.dtype)
 
 
+def _numbers(x: Any, found: Any, ufunc: np.ufunc, identity: float) -> Any:
+    """`found`, but where it is NaN the extremum of the numbers. (A signalling NaN makes NumPy's
+    fmin and fmax forget what stood before it.)"""
+    if not np.isnan(found).any():
+        return found
+    nan = np.isnan(x)
+    numbers = ufunc.reduce(np.where(nan, x.dtype.type(identity), x), axis=0)
+    return np.where(nan.all(axis=0), x.dtype.type(np.nan), numbers)[()]
+
+
 def _float_maximum(x: Any) -> Any:
-    found = np.fmax.reduce(x, axis=0)
+    found = _numbers(x, np.maximum.reduce(x, axis=0), np.maximum, -np.inf)
     return _zero_sign(x, found, lambda zeros, negative: zeros & ~negative, +0.0, -0.0)
 
 
 def _float_minimum(x: Any) -> Any:
-    found = np.fmin.reduce(x, axis=0)
+    found = _numbers(x, np.minimum.reduce(x, axis=0), np.minimum, np.inf)
     return _zero_sign(x, found, lambda zeros, negative: zeros & negative, -0.0, +0.0)
 
 
