@@ -78,6 +78,7 @@ def launch_json(launch: LaunchRecord) -> Json:
         "kernel": launch.kernel,
         "grid": _list(launch.grid),
         "machine": launch.machine,
+        "because": launch.because,
         "seconds": launch.seconds,
         "programs": launch.programs,
         "findings": launch.findings,
@@ -171,7 +172,7 @@ def _party(data: Json, folder: Path) -> Party:
 def _launch(data: Json, folder: Path) -> LaunchRecord:
     record = LaunchRecord(data["kernel"], _triple(data["grid"]) or (1, 1, 1), data["machine"])
     record.seconds, record.programs = data["seconds"], data["programs"]
-    record.findings = data["findings"]
+    record.findings, record.because = data["findings"], data["because"]
     record.host = _span(data["host"], folder) if data["host"] else None
     return record
 

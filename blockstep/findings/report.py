@@ -28,6 +28,7 @@ class LaunchRecord:
     findings: int = 0
     number: int = 0
     host: Span | None = None
+    because: str = ""  # why the step machine ran it, where another one was asked for
 
 
 @dataclass(frozen=True, slots=True)

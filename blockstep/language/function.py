@@ -170,11 +170,12 @@ class JITFunction(KernelInterface[Any]):
     def prepared(self) -> Prepared:
         """The function with its source and its language checks."""
         if self._prepared is None:
-            self._prepared = prepare(self.fn, self._text)
+            made = prepare(self.fn, self._text)
             for p in self.params:
                 if p.is_constexpr and p.do_not_specialize:
                     text = f"{p.name} marked as constexpr and listed in do_not_specialize"
                     raise CompilationError(self.src, None, text)
+            self._prepared = made
         return self._prepared
 
     @property

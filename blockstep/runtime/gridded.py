@@ -40,13 +40,13 @@ class Snapshot:
                 storage.written[...] = flags
 
 
-def compiled(function: JITFunction, bound: Bound, num_warps: int) -> tuple[Function, Plan] | None:
-    """IR after the passes, and its plan; None where the launch needs the step machine."""
-    refused = function.device_caches.setdefault("refused", set())
+def compiled(function: JITFunction, bound: Bound, num_warps: int) -> tuple[Function, Plan]:
+    """IR after the passes, and its plan. Raises Refused where the launch needs the step machine."""
+    refused: dict[Any, str] = function.device_caches.setdefault("refused", {})
     names = function.prepared.names.identities()
     key = (key_of(bound.arguments), names, num_warps)
     if key in refused:
-        return None
+        raise Refused(refused[key])
     try:
         made = build_bound(function, bound.arguments, num_warps)
         ready: tuple[Function, Plan] | None = made.derived.get("grid")
@@ -55,9 +55,9 @@ def compiled(function: JITFunction, bound: Bound, num_warps: int) -> tuple[Funct
             passes.run(own)
             ready = made.derived["grid"] = own, plan(own)
         return ready
-    except (Refused, TritonError):
-        refused.add(key)
-        return None
+    except (Refused, TritonError) as error:
+        refused[key] = getattr(error, "error_message", None) or str(error)
+        raise Refused(refused[key]) from None
 
 
 def arguments_of(bound: Bound) -> dict[str, Any]:
@@ -78,27 +78,24 @@ def arguments_of(bound: Bound) -> dict[str, Any]:
     return found
 
 
-def suits(current: Session, seed: int) -> bool:
-    """Whether nobody needs the program instances one after another: a debugger, a tracing tool,
-    chosen instances."""
+def needs_step(current: Session) -> str | None:
+    """Why somebody needs the program instances one after another, if anybody does."""
     chosen = current.options
-    return (
-        chosen.machine == "grid"
-        and chosen.programs is None
-        and current.on_instance is None
-        and sys.gettrace() is None
-    )
+    if chosen.machine != "grid":
+        return ""
+    if chosen.programs is not None:
+        return "only some program instances were asked for"
+    if current.on_instance is not None or sys.gettrace() is not None:
+        return "a debugger or a tracing tool is at work"
+    return None
 
 
 def run(
     function: JITFunction, bound: Bound, launched: Launched, current: Session, judged: bool,
     num_warps: int = 4,
-) -> bool:  # fmt: skip
-    """Runs a launch on the grid machine, if it takes it; False: nothing has happened."""
-    seed = launched.seed or 0
-    machine = try_grid(function, bound, launched.grid, judged, seed, num_warps)
-    if machine is None:
-        return False
+) -> None:  # fmt: skip
+    """Runs a launch on the grid machine. Raises Refused, with nothing done, where it cannot."""
+    machine = on_grid(function, bound, launched.grid, judged, launched.seed or 0, num_warps)
     if judged and current.report.wants("grid"):
         checker = Grid(current.outputs)
         checker.launch(launched)
@@ -106,20 +103,17 @@ def run(
         idle = machine.idle if machine.accessed else 0
         stores = [kept[1:] for kept in machine.stores.values()]
         checker.summary(idle, machine.examples, total, stores, machine.reads.values())
-    return True
 
 
-def try_grid(
+def on_grid(
     function: JITFunction, bound: Bound, grid: tuple[int, int, int], judged: bool, seed: int = 0,
     num_warps: int = 4,
-) -> GridMachine | None:  # fmt: skip
-    """Runs the launch; None, with memory as it was, where the step machine is needed."""
-    ready = compiled(function, bound, num_warps)
-    if ready is None:
-        return None
-    ir, chosen = ready
+) -> GridMachine:  # fmt: skip
+    """The machine after the launch. Raises Refused, with memory as it was, where it cannot run it
+    or cannot prove it clean."""
+    ir, chosen = compiled(function, bound, num_warps)
     if seed and chosen.has_atomics:
-        return None
+        raise Refused("atomics act in the order of the seed")
     machine = GridMachine(ir, chosen, grid, arguments_of(bound), judged)
     if judged:
         for storage in machine.storages(None).values():
@@ -127,13 +121,13 @@ def try_grid(
     written = machine.storages(chosen.written)
     both = {k: s for k, s in machine.storages(chosen.read).items() if k in written}
     if any(s.readonly for s in written.values()):
-        return None
+        raise Refused("the kernel may write to a read-only array")
     if sum(s.nbytes for s in both.values()) > LARGEST:
-        return None
+        raise Refused("the kernel reads and writes more memory than is copied")
     before = Snapshot(list(both.values()))
     try:
         machine.run()
     except (Suspicion, TritonError):
         before.restore()
-        return None
+        raise Refused("something may be wrong: each program instance is judged by itself") from None
     return machine

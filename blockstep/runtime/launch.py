@@ -27,6 +27,7 @@ from blockstep.findings import (
 from blockstep.interp import breakpoints
 from blockstep.interp.checkers import checkers_for
 from blockstep.interp.events import Launched
+from blockstep.interp.grid.plan import Refused
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language import frames
@@ -188,7 +189,7 @@ def _run(
     finally:
         bound.finish()
         record.seconds = time.perf_counter() - started
-        record.machine = plan.machine
+        record.machine, record.because = plan.machine, plan.because or ""
         if current.file is not None:
             children.save(current)
 
@@ -208,6 +209,7 @@ class _Plan:
     number: int
 
     machine: str = "step"  # the one that ran it
+    because: str | None = None  # why not the grid machine
 
     @property
     def kernel(self) -> str:
@@ -218,7 +220,10 @@ class _Plan:
         __tracebackhide__ = True
         chosen = self.current.options
         sanitize = bool(self.options["debug"] and self.options["sanitize_overflow"])
-        if gridded.suits(self.current, seed) and not sanitize and self._on_grid(seed):
+        self.because = gridded.needs_step(self.current)
+        if sanitize and self.because is None:
+            self.because = "`debug=True` stops at the first overflow"
+        if self.because is None and self._on_grid(seed):
             self.machine = "grid"
             return self.grid[0] * self.grid[1] * self.grid[2]
         scheduler = Scheduler(self.grid, seed=seed, only=chosen.programs)
@@ -244,7 +249,12 @@ class _Plan:
             judge, self.kernel, self.grid, self.bound.space, self.host, self.number, seed, True
         )
         warps = self.options["num_warps"]
-        return gridded.run(self.function, self.bound, launched, self.current, judged, warps)
+        try:
+            gridded.run(self.function, self.bound, launched, self.current, judged, warps)
+        except Refused as refusal:
+            self.because = str(refusal)
+            return False
+        return True
 
 
 def _nothing(kind: str) -> bool:

@@ -30,6 +30,14 @@ def is_changeable(value: Any) -> bool:
     return bool(getattr(value, "__triton_aggregate__", False)) and not isinstance(value, type)
 
 
+def is_unchanged(copied: Any, value: Any) -> bool:
+    """Whether the copy of an aggregate still holds the very same fields."""
+    if type(copied) is not type(value):
+        return False
+    one, other = vars(copied), vars(value)
+    return one.keys() == other.keys() and all(one[name] is other[name] for name in one)
+
+
 def mentioned(nodes: list[ast.stmt]) -> set[str]:
     """Names that statements read or bind."""
     return {inner.id for n in nodes for inner in ast.walk(n) if isinstance(inner, ast.Name)}

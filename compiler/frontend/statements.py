@@ -8,13 +8,14 @@ what follows it into the other branch.
 from __future__ import annotations
 
 import ast
+import copy
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from blockstep.compiler.frontend.expressions import Expressions
 from blockstep.compiler.frontend.flatten import kinds
-from blockstep.compiler.frontend.scope import Missing, returns
+from blockstep.compiler.frontend.scope import Missing, is_changeable, is_unchanged, returns
 from blockstep.errors import UnsupportedLanguageConstruct
 from blockstep.ir import Region
 from blockstep.language import during
@@ -204,7 +205,7 @@ class Statements(Expressions):
             with self.recorder.into(region):
                 outcome = self.run(nodes)
             for name, value in kept.items():
-                if is_changeable(now := self.variables[name]) and vars(now) == vars(value):
+                if is_unchanged(self.variables[name], value):
                     self.variables[name] = value
                 else:
                     self.defined.add(name)
@@ -266,8 +267,6 @@ def shown(value: Any) -> str:
 
 
 def _loaded(target: ast.expr) -> ast.expr:
-    import copy
-
     loaded = copy.copy(target)
     loaded.ctx = ast.Load()  # type: ignore[attr-defined]
     return loaded

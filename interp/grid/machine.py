@@ -9,6 +9,7 @@ the same by construction, and a clean launch costs what its arithmetic costs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from blockstep.interp import atomics
 from blockstep.interp.grid import divergence, memory, taints
+from blockstep.interp.grid.arena import arena
 from blockstep.interp.grid.lanes import LEAD, Box, Lanes, Shape, carry, constant, of_array
 from blockstep.interp.grid.memory import Suspicion, Touch
 from blockstep.interp.grid.plan import Plan
@@ -29,6 +31,7 @@ from blockstep.language.op import Family
 Environment = dict[Value, Lanes]
 BATCH_BYTES = 1 << 20  # of the widest block of a batch: it should stay in the cache
 LEAST_PROGRAMS, MOST_PROGRAMS = 16, 4096
+LEAST_SHARED = 4  # batches from which on two workers pay
 
 PADS_BLOCK = frozenset({Family.ELEMENTWISE, Family.SELECT})
 
@@ -54,11 +57,34 @@ class GridMachine:
 
     def run(self) -> None:
         """Every program instance. Raises Suspicion where the step machine is needed."""
-        with np.errstate(all="ignore"):
-            for origin, lead in batches(self.grid, self._programs_a_batch()):
-                self._batch(origin, lead)
+        boxes = list(batches(self.grid, self._programs_a_batch()))
+        with arena():
+            if self.plan.has_dot and not self.plan.has_atomics and len(boxes) >= LEAST_SHARED:
+                self._shared(boxes)
+            else:
+                self._run(boxes)
             if self.judged:
                 self.log.prove(self.grid)
+
+    def _run(self, boxes: Sequence[tuple[Shape, Shape]]) -> None:
+        with np.errstate(all="ignore"):
+            for origin, lead in boxes:
+                self._batch(origin, lead)
+
+    def _shared(self, boxes: Sequence[tuple[Shape, Shape]]) -> None:
+        """Two workers, half of the batches each: matrix products let go of the interpreter."""
+        half = len(boxes) // 2
+        other = GridMachine(self.function, self.plan, self.grid, self.arguments, self.judged)
+        with ThreadPoolExecutor(1) as pool:
+            second = pool.submit(other._run, boxes[half:])
+            self._run(boxes[:half])
+            second.result()
+        self.log.take_in(other.log)
+        self.idle += other.idle
+        self.examples = (self.examples + other.examples)[:4]
+        self.accessed = self.accessed or other.accessed
+        self.stores = {**other.stores, **self.stores}
+        self.reads = {**other.reads, **self.reads}
 
     def _programs_a_batch(self) -> int:
         widest = 1

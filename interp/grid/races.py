@@ -92,6 +92,12 @@ class Log:
         """An atomic."""
         self._entry("atomic", operation, touch, coordinates, grid)
 
+    def take_in(self, other: Log) -> None:
+        """What another worker logged of the same launch."""
+        self.storages.update(other.storages)
+        for key, entries in other.entries.items():
+            self.entries.setdefault(key, []).extend(entries)
+
     def begin_batch(self) -> None:
         """Other program instances: nothing of theirs was stored before."""
         self._recent = {}

@@ -6,7 +6,7 @@ Approximate instructions give the true value rounded to their type, as the langu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def extremum(name: str, parts: tuple[str, ...], kind: str) -> Compute:
         return np.minimum if name == "min" else np.maximum
     meaning = (MINIMUM if name == "min" else MAXIMUM).meaning
     assert meaning is not None
-    return meaning
+    return cast(Compute, meaning)
 
 
 def multiply(x: Any, y: Any, parts: tuple[str, ...]) -> Any:

@@ -1,5 +1,6 @@
 # The loop has no turn for arrays this short: nothing was to be done, and nothing is said.
 import numpy as np
+
 import triton
 import triton.language as tl
 
