@@ -154,6 +154,7 @@ def _splat(operands: Operands, attributes: Attributes) -> tensor:
         found = _moved(x, form, block_type(x.type, shape))
         if memo is not None:
             memo[x.type, shape] = found
+    x.stretched = found
     return found
 
 

@@ -189,9 +189,13 @@ def binary(
             if y.type.scalar is not target:
                 y = cast_to(y, target)
         if x_shape is not None:
-            x = emit(SPLAT, x, shape=x_shape)
+            kept = x.stretched
+            same = kept is not None and kept.type.shape == x_shape
+            x = kept if same else emit(SPLAT, x, shape=x_shape)
         elif y_shape is not None:
-            y = emit(SPLAT, y, shape=y_shape)
+            kept = y.stretched
+            same = kept is not None and kept.type.shape == y_shape
+            y = kept if same else emit(SPLAT, y, shape=y_shape)
         return broadcast(x, y) if stretch else (x, y)
     x, y = unwrap(x), unwrap(y)
     number, other = (x, y) if type(y) is tensor else (y, x)

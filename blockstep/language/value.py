@@ -22,7 +22,7 @@ from blockstep.language.types import dtype, tuple_type
 class tensor:
     """A value of the language: a block of elements, or a scalar (shape `()`)."""
 
-    __slots__ = ("_handle", "type", "form", "marks", "origin", "bounds")
+    __slots__ = ("_handle", "type", "form", "marks", "origin", "bounds", "stretched")
     __blockstep_value__ = True
     __array_ufunc__ = None  # NumPy arrays and scalars hand binary operators over to us
 
@@ -31,6 +31,7 @@ class tensor:
     marks: dict[str, Any] | None
     origin: Any
     bounds: builtins.tuple[int, int] | None
+    stretched: tensor | None  # this scalar repeated into a block, if the machine keeps that
 
     def __init__(self, handle: Any, type: dtype) -> None:
         self._handle = handle
@@ -39,6 +40,7 @@ class tensor:
         self.marks = None
         self.origin = None
         self.bounds = None
+        self.stretched = None
 
     if TYPE_CHECKING:
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,18 @@ from blockstep.runtime import progress, session
 from blockstep.runtime.arguments import Argument, Bound
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Values of a kernel hold no cycles: looking for some only costs time while it runs."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
 def execute(
     machine: StepMachine, body: Callable[..., Any], bound: Bound, current: session.Session
 ) -> None:
@@ -35,7 +49,7 @@ def execute(
     try:
         values = {a.name: value_of(a) for a in bound.arguments}
         instance = _instance(machine, body, values, shown, current)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), _collector_paused():
             machine.scheduler.run(instance)
     except Deadlock as deadlock:
         _report_deadlock(machine, deadlock)

@@ -151,3 +151,20 @@ def test_loops_of_different_lengths(batch: int | None) -> None:
     x = RANDOM.integers(0, 100, 64).astype(np.int32)
     found = on_grid(waits, (64,), x, np.zeros(64, np.int32), batch=batch)
     np.testing.assert_array_equal(found.outputs[1], x * (x + 1) // 2)
+
+
+@triton.jit
+def numbered(out, odd, X: tl.constexpr, Y: tl.constexpr):
+    p = (tl.program_id(2) * Y + tl.program_id(1)) * X + tl.program_id(0)
+    tl.store(out + p, tl.program_id(1) * 10000 + p)
+    if p % 3 == 1:
+        tl.store(odd + p // 3, p)
+
+
+@pytest.mark.parametrize("grid", [(70, 40, 2), (4999, 1, 1), (1, 33, 130)])
+def test_a_grid_of_several_batches(grid: tuple[int, int, int]) -> None:
+    count = grid[0] * grid[1] * grid[2]
+    out, odd = np.zeros(count, np.int32), np.zeros(count // 3 + 1, np.int32)
+    found = on_grid(numbered, grid, out, odd, X=grid[0], Y=grid[1])
+    p = np.arange(count)
+    np.testing.assert_array_equal(found.outputs[0], p // grid[0] % grid[1] * 10000 + p)

@@ -74,7 +74,7 @@ def _near(x: Double) -> tuple[Double, Double, Double, Double]:
     first, second = here / total, upper / total
     first = np.where(small, 1 - x * x / 4, first)
     second = np.where(small, x / 2 * (1 - x * x / 8), second)
-    log = np.log(np.where(x > 0, x, 1.0) / 2)
+    log = np.log(np.where(x > 0, x, 1.0)) - math.log(2)  # x / 2 may be 0
     evens = np.where(small, -x * x / 8, even / total)
     odds = np.where(small, 0.0, odd / total)
     third = 2 / math.pi * ((log + _EULER) * first - 2 * evens)
@@ -100,7 +100,7 @@ def _hankel(order: int, x: Double) -> tuple[Double, Double]:
         c, s = cosine + sine, sine - cosine
     else:  # phase x - 3 pi/4
         c, s = sine - cosine, -sine - cosine
-    scale = 1 / np.sqrt(math.pi * far)
+    scale = 1 / math.sqrt(math.pi) / np.sqrt(far)  # pi x may be infinite
     first, second = scale * (p * c - q * s), scale * (p * s + q * c)
     infinite = np.isinf(x)
     lost = np.isnan(x)
