@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import blockstep
 from blockstep.interp.effects import HANDLERS
 from blockstep.interp.step import StepMachine
 from blockstep.language.op import OPS, Family, Op
@@ -47,5 +48,6 @@ def test_row(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
         return emit(machine, op, operands, attributes)
 
     monkeypatch.setattr(StepMachine, "emit", noting)
-    row.run()
+    with blockstep.machine("step"):
+        row.run()
     assert row.op in emitted

@@ -228,7 +228,44 @@ class Function:
         """All operations in program order."""
         return self.body.walk()
 
+    def clone(self) -> Function:
+        """The same function once more, for who wants to rewrite it (functions it calls as well)."""
+        copies = {callee: callee.clone() for callee in self.callees}
+        made = Function(self.name, [], [], self.results, self.constants, self.file)
+        made.callees = list(copies.values())
+        values: dict[Value, Value] = {}
+        _copy_region(self.body, made.body, values, copies)
+        return made
+
     def __str__(self) -> str:
         from blockstep.ir.text import dump
 
         return dump(self)
+
+
+def _copy_region(
+    source: Region, target: Region, values: dict[Value, Value], functions: dict[Function, Function]
+) -> None:
+    for argument in source.arguments:
+        values[argument] = target.add_argument(argument.type, argument.name)
+    for operation in source.operations:
+        target.append(_copy_operation(operation, values, functions))
+
+
+def _copy_operation(
+    operation: Operation, values: dict[Value, Value], functions: dict[Function, Function]
+) -> Operation:
+    attributes = {
+        name: functions.get(value, value) if isinstance(value, Function) else value
+        for name, value in operation.attributes.items()
+    }
+    operands = [values[v] for v in operation.operands]
+    types = [r.type for r in operation.results]
+    regions = [Region() for _ in operation.regions]
+    made = Operation(operation.op, operands, types, attributes, regions, operation.location)
+    for old, new in zip(operation.results, made.results, strict=True):
+        new.name = old.name
+        values[old] = new
+    for inner, region in zip(operation.regions, regions, strict=True):
+        _copy_region(inner, region, values, functions)
+    return made

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from blockstep.compiler import passes
-from blockstep.compiler.frontend import build_bound, build_fresh
+from blockstep.compiler.frontend import build_bound
 from blockstep.compiler.frontend.cache import key_of
 from blockstep.errors import TritonError
 from blockstep.interp.checkers.grid import Grid
@@ -51,7 +51,7 @@ def compiled(function: JITFunction, bound: Bound, num_warps: int) -> tuple[Funct
         made = build_bound(function, bound.arguments, num_warps)
         ready: tuple[Function, Plan] | None = made.derived.get("grid")
         if ready is None:
-            own = build_fresh(function, bound.arguments, num_warps)
+            own = made.clone()
             passes.run(own)
             ready = made.derived["grid"] = own, plan(own)
         return ready

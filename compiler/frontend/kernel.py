@@ -187,7 +187,7 @@ def build(
 
 def build_bound(function: JITFunction, arguments: Any, num_warps: int = 4) -> Function:
     """Block IR for the bound arguments of a launch (`runtime.arguments.Argument`). It is kept and
-    handed out again: who wants to change it takes `build_fresh`.
+    handed out again: who wants to change it takes a `clone`.
 
     Raises CompilationError, at the expression, for what the language rejects."""
     key = num_warps, cache.key_of(arguments)
@@ -197,11 +197,6 @@ def build_bound(function: JITFunction, arguments: Any, num_warps: int = 4) -> Fu
     made, compiled = _build(function, arguments, num_warps)
     cache.keep(function, key, made, compiled)
     return made
-
-
-def build_fresh(function: JITFunction, arguments: Any, num_warps: int = 4) -> Function:
-    """As `build_bound`, but nobody else has it: passes may rewrite it."""
-    return _build(function, arguments, num_warps)[0]
 
 
 def _build(

@@ -50,7 +50,10 @@ def facts(found: Verdict) -> list[Any]:
 @pytest.mark.parametrize("program", FAIL + PASS + EXAMPLES, ids=name)
 def test_a_program_gives_the_same_findings(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step, grid = (verdict(program, machine, monkeypatch) for machine in MACHINES)
-    assert facts(step) == facts(grid)
+    if "#~ NUMBERS: vary" in program.read_text():  # they depend on where memory happens to lie
+        assert [f[:5] for f in facts(step)] == [f[:5] for f in facts(grid)]
+    else:
+        assert facts(step) == facts(grid)
     assert step.status == grid.status
 
 

@@ -89,3 +89,14 @@ def test_the_verifier_says_what_is_wrong(body: str, said: str) -> None:
     function = parse("func @f() -> () const {} {\n" + body + "\n}")
     with pytest.raises(Malformed, match=said):
         verify(function)
+
+
+def test_a_clone_has_the_same_text_and_shares_nothing() -> None:
+    original = _ir()
+    text = dump(original)
+    copy = original.clone()
+    verify(copy)
+    assert dump(copy) == text
+    store = next(o for o in copy.walk() if o.name == "store")
+    store.erase()
+    assert dump(original) == text
