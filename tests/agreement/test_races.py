@@ -186,19 +186,21 @@ def _pairs(given_steps: list[Step]) -> list[tuple[Step, Step]]:
         (a, b)
         for i, b in enumerate(given_steps)
         for a in given_steps[:i]
-        if a.kind == "write" and b.kind != "atomic" and not _equal(a, b)
+        if a.kind == "write" and b.kind != "atomic"
     ]
 
 
-def _equal(a: Step, b: Step) -> bool:
-    """Lane for lane the same place."""
-    same = (a.itemsize, a.strides, a.block, a.starts) == (b.itemsize, b.strides, b.block, b.starts)
-    return same and all(x is y for x, y in zip(a.mask, b.mask, strict=True))
+def _equal(a: Step, b: Step, batch: int) -> bool:
+    """Lane for lane the same place, in one batch."""
+    same = (a.itemsize, a.strides, a.block) == (b.itemsize, b.strides, b.block)
+    return same and a.starts[batch] == b.starts[batch] and a.mask[batch] is b.mask[batch]
 
 
 def meets(parts: list[range], a: Step, b: Step) -> bool:
-    """Whether a program touches a byte in both."""
+    """Whether a program touches a byte in both, but for the very same lanes."""
     for batch, part in enumerate(parts):
+        if _equal(a, b, batch):
+            continue
         for row in range(len(part)):
             if bytes_of(a, batch, row) & bytes_of(b, batch, row):
                 return True
