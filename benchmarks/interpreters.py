@@ -46,6 +46,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def child(side: str) -> None:
     """Answers each line `{"case", "mode"}` on stdin with `{"wall", "cpu"}` in seconds."""
     os.environ["IMPL"] = side
+    os.environ["BLOCKSTEP_MACHINE"] = "step"
     sys.path.insert(0, str(HERE))
     launches = _launches()
     for line in sys.stdin:
