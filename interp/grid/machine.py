@@ -15,17 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.interp import atomics
-from blockstep.interp.grid import divergence, memory, taints
+from blockstep.interp.grid import divergence, taints
 from blockstep.interp.grid.arena import arena
-from blockstep.interp.grid.lanes import LEAD, Box, Lanes, Shape, carry, constant, of_array
-from blockstep.interp.grid.memory import Suspicion, Touch
+from blockstep.interp.grid.handlers import HANDLERS
+from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, carry, constant, of_array
+from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Plan
 from blockstep.interp.grid.races import Log
 from blockstep.interp.grid.rules import RULES
 from blockstep.interp.memory import Storage, View
 from blockstep.ir import Function, Operation, Region, Value
-from blockstep.language import types as ty
 from blockstep.language.op import Family
 
 Environment = dict[Value, Lanes]
@@ -134,7 +133,7 @@ class GridMachine:
             results = structured(self, operation, environment)
         else:
             operands = self._operands(operation, environment)
-            handler = _HANDLERS.get(operation.name)
+            handler = HANDLERS.get(operation.name)
             if handler is not None:
                 results = handler(self, operation, operands)
             else:
@@ -238,89 +237,6 @@ class GridMachine:
                 return divergence.loop(self, operation, environment, passed, flags, done, left)
         raise Suspicion  # it may never end, and the step machine can tell
 
-    # Memory.
-
-    def _touch(self, pointer: Lanes, mask: Lanes | None) -> Touch:
-        if self.judged:
-            if pointer.undefined or pointer.taints or (mask is not None and mask.taints):
-                raise Suspicion
-            if mask is not None and mask.undefined:
-                raise Suspicion
-        box = mask.box if mask is not None else None
-        found = memory.touch(pointer, None if box else self._mask(mask), self.lead, box)
-        memory.prove_inside(found)
-        if self.judged:
-            self._count(found)
-        return found
-
-    def _mask(self, mask: Lanes | None) -> Any:
-        if mask is None:
-            return None
-        array = mask.data()
-        if array.size <= 4096 or mask.limits is None:
-            if array.all():
-                return None
-        return array
-
-    def _count(self, access: Touch) -> None:
-        self.accessed = True
-        if 0 in access.block:
-            return
-        if access.mask is None:
-            self.touched[...] = True
-        else:
-            axes = tuple(range(LEAD, access.mask.ndim))
-            self.touched |= np.broadcast_to(access.mask.any(axis=axes), self.lead)
-
-    def _first(self, access: Touch) -> int | None:
-        """The first program instance with an active lane, as a linear id."""
-        if 0 in access.block:
-            return None
-        z, y, x = self.coordinates
-        ids = np.broadcast_to((z * self.grid[1] + y) * self.grid[0] + x, self.lead)
-        if access.mask is not None:
-            axes = tuple(range(LEAD, access.mask.ndim))
-            ids = ids[np.broadcast_to(access.mask.any(axis=axes), self.lead)]
-        return int(ids.min()) if ids.size else None
-
-    def _note_store(self, access: Touch, operation: Operation) -> None:
-        """Where memory that nobody filled was first stored to, in the order of instances."""
-        first = self._first(access)
-        known = self.stores.get(id(access.view))
-        if first is not None and (known is None or first < known[0]):
-            self.stores[id(access.view)] = (
-                first, access.storage, access.view, operation.location
-            )  # fmt: skip
-
-    def load(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """Reads a batch of blocks."""
-        pointer, mask, other = operands
-        kind = operation.results[0].type
-        access = self._touch(pointer, mask)
-        written = self._is_written(access.view)
-        if self.judged:
-            if access.storage.written is not None:
-                if self._first(access) is not None:
-                    self.reads[id(access.storage)] = access.storage
-                self._prove_initialised(access)
-            if written and 0 not in access.block:
-                self.log.read(operation, access, self.coordinates, self.grid)
-        fill = None if other is None else other.data()
-        box = mask.box if mask is not None else None
-        if box is not None and access.block != kind.shape:
-            data = _framed(access, kind, fill, box)
-        else:
-            data = memory.read(access, kind.scalar.numpy, fill, copy=written)
-        result = of_array(data, kind)
-        if (access.mask is not None or box is not None) and mask is not None:
-            if other is None:
-                result.undefined = frozenset({mask})
-            else:
-                carry(result, other)
-        if kind.scalar.is_ptr():
-            result.origin = None
-        return [result]
-
     def storages(self, names: frozenset[str] | None) -> dict[int, Storage]:
         """The memory behind the named pointers (None: behind all)."""
         return {
@@ -330,179 +246,6 @@ class GridMachine:
             and (names is None or name in names)
         }  # fmt: skip
 
-    def _is_written(self, view: View) -> bool:
-        return id(view.storage) in self.storages(self.plan.written)
-
-    def _prove_initialised(self, access: Touch) -> None:
-        flags = access.storage.written
-        if flags is None:
-            return
-        addresses = access.dense() - access.storage.base
-        for byte in range(access.itemsize):
-            known = flags.take(np.clip(addresses + byte, 0, flags.size - 1))
-            if access.mask is not None:
-                known = known | ~access.mask
-            if not known.all():
-                raise Suspicion
-
-    def store(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """Writes a batch of blocks."""
-        pointer, value, mask = operands
-        access = self._touch(pointer, mask)
-        if not access.view.writeable:
-            raise Suspicion
-        if 0 in access.block:
-            return []
-        if self.judged:
-            taints.stored(value, mask)
-            self.log.write(operation, access, self.coordinates, self.grid)
-        dtype = pointer.type.scalar.element_ty.numpy
-        data = value.data()
-        if mask is not None and mask.box is not None:
-            data = memory.part(data, mask.box)
-        memory.write(access, data, dtype)
-        if self.judged:
-            if access.storage.written is not None:
-                self._note_store(access, operation)
-                self._mark_written(access)
-            if not self.log.injective(access):
-                self._prove_no_overlap(access, data, dtype)
-        return []
-
-    def _mark_written(self, access: Touch) -> None:
-        flags = access.storage.written
-        assert flags is not None
-        shape = access.lead + access.block
-        addresses = np.broadcast_to(access.dense() - access.storage.base, shape)
-        if access.mask is not None:
-            addresses = addresses[np.broadcast_to(access.mask, shape)]
-        low, high = (int(addresses.min()), int(addresses.max())) if addresses.size else (0, -1)
-        if high - low + access.itemsize == addresses.size * access.itemsize:
-            flags[low : high + access.itemsize] = True
-            return
-        for byte in range(access.itemsize):
-            flags[addresses + byte] = True
-
-    def _prove_no_overlap(self, access: Touch, data: Any, dtype: np.dtype[Any]) -> None:
-        """Lanes that share an element must have stored the same bits: read them back."""
-        back = memory.read(access, dtype, None, copy=True)
-        shape = access.lead + access.block
-        back, wanted = np.broadcast_to(back, shape), np.broadcast_to(data, shape)
-        bits = np.dtype(f"u{dtype.itemsize}")
-        same = np.ascontiguousarray(back).view(bits) == np.ascontiguousarray(wanted).view(bits)
-        if access.mask is not None:
-            same = same | ~np.broadcast_to(access.mask, shape)
-        if not same.all():
-            raise Suspicion
-
-    def atomic(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """The one atomic of a kernel: programs act in the order of their ids, lanes in theirs."""
-        pointer, value, mask = operands
-        access = self._touch(pointer, mask)
-        if not access.view.writeable:
-            raise Suspicion
-        if self.judged:
-            taints.stored(value, mask)
-            self.log.atomic(operation, access, self.coordinates, self.grid)
-            if access.storage.written is not None:
-                if self._first(access) is not None:
-                    self.reads[id(access.storage)] = access.storage
-                self._note_store(access, operation)
-                self._prove_initialised(access)
-        if mask is not None and mask.box is not None:
-            raise Suspicion
-        dtype = pointer.type.scalar.element_ty.numpy
-        shape = self.lead + access.block
-        index = np.broadcast_to(access.dense() - access.storage.base, shape) // dtype.itemsize
-        values = np.broadcast_to(value.data(), shape)
-        found = access.storage.typed(dtype, 0)
-        combine = operation.attributes["combine"]
-        used = bool(operation.results[0].uses)
-        if access.mask is None:
-            old = _combined(found, index.reshape(-1), values.reshape(-1), combine, used)
-            data = old.reshape(shape)
-        else:
-            on = np.broadcast_to(access.mask, shape)
-            data = np.zeros(shape, dtype)
-            data[on] = _combined(found, index[on], values[on], combine, used)
-        result = of_array(data, operation.results[0].type)
-        if access.mask is not None and mask is not None:
-            result.undefined = frozenset({mask})
-        return [result]
-
-    def program_id(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """The coordinates of the batch along an axis."""
-        axis = LEAD - 1 - operation.attributes["axis"]
-        value = Lanes(ty.int32)
-        value.const = self.coordinates[axis]
-        return [value]
-
-    def num_programs(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """The length of an axis of the grid."""
-        return [constant(self.grid[operation.attributes["axis"]], ty.int32)]
-
-    def arange(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """A range is affine."""
-        value = Lanes(operation.results[0].type)
-        start, end = operation.attributes["start"], operation.attributes["end"]
-        value.const, value.strides = start, (1 if end - start > 1 else 0,)
-        return [value]
-
-    def constant(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """A constant."""
-        return [constant(operation.attributes["value"], operation.results[0].type)]
-
-    def check(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """An assertion that holds; one that fails is the step machine's to report."""
-        condition, mask = operands
-        self.decide(condition)
-        held = condition.data()
-        if mask is not None:
-            held = held | ~mask.data()
-        if not held.all():
-            raise Suspicion
-        return []
-
-    def assume(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """A promise: believed if it holds."""
-        if self.judged and not operands[0].data().all():
-            raise Suspicion
-        return []
-
-    def hint(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """A promise on values, judged from their elements."""
-        from blockstep.interp.control import breaks_hint
-
-        (x,) = operands
-        if self.judged:
-            size = x.type.scalar.element_ty.itemsize if x.type.scalar.is_ptr() else 1
-            attributes = operation.attributes
-            if breaks_hint(x.full(), attributes["hint"], attributes["values"], size, LEAD):
-                raise Suspicion
-        return [x]
-
-    def nothing(self, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-        """A barrier orders what is in order here anyway."""
-        self.log.barrier()
-        return []
-
-
-def _framed(access: Touch, kind: ty.dtype, fill: Any, box: Box) -> Any:
-    """A block of which only a rectangle is read; the rest is the fill value."""
-    dtype = kind.scalar.numpy
-    lead = (1,) * LEAD
-    inner = None
-    if 0 not in access.block:
-        inner = memory.read(access, dtype, None, copy=False)
-        lead = inner.shape[:LEAD]
-    if fill is not None:
-        lead = np.broadcast_shapes(lead, fill.shape[:LEAD])
-    data = np.empty(lead + kind.shape, dtype)
-    data[...] = 0 if fill is None else fill
-    if inner is not None:
-        memory.part(data, box)[...] = inner
-    return data
-
 
 def _one_lead(arrays: list[Any]) -> list[Any]:
     """The arrays with one lead: operations that are not elementwise do not stretch axes."""
@@ -511,13 +254,6 @@ def _one_lead(arrays: list[Any]) -> list[Any]:
         return arrays
     lead = np.broadcast_shapes(*leads)
     return [np.broadcast_to(a, lead + a.shape[LEAD:]) for a in arrays]
-
-
-def _combined(found: Any, index: Any, values: Any, combine: str, used: bool) -> Any:
-    if not used and combine == "add" and found.dtype.kind in "iu":
-        np.add.at(found, index.astype(np.intp, copy=False), values)
-        return np.zeros(index.shape, found.dtype)
-    return atomics.read_modify_write(found, index, values, combine)
 
 
 def _coordinates(first: int, length: int, axis: int) -> Any:
@@ -557,19 +293,4 @@ _STRUCTURE: dict[str, _Structured] = {
     "if": GridMachine.choose,
     "for": GridMachine.repeat,
     "while": GridMachine.loop,
-}
-_HANDLERS: dict[str, Callable[[GridMachine, Operation, tuple[Any, ...]], list[Lanes]]] = {
-    "load": GridMachine.load,
-    "store": GridMachine.store,
-    "atomic_rmw": GridMachine.atomic,
-    "program_id": GridMachine.program_id,
-    "num_programs": GridMachine.num_programs,
-    "arange": GridMachine.arange,
-    "constant": GridMachine.constant,
-    "assert": GridMachine.check,
-    "assume": GridMachine.assume,
-    "hint": GridMachine.hint,
-    "barrier": GridMachine.nothing,
-    "gdc_wait": GridMachine.nothing,
-    "gdc_launch_dependents": GridMachine.nothing,
 }

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blockstep.interp.grid import memory
+from blockstep.interp.grid.handlers import _framed
 from blockstep.interp.grid.lanes import LEAD, Lanes
-from blockstep.interp.grid.machine import _framed
 from blockstep.interp.memory import AddressSpace, View
 from blockstep.language import types as ty
 from blockstep.runtime.arrays import Binding, view_of

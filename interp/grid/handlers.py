@@ -1,0 +1,321 @@
+"""Operations of the grid machine that have no meaning: memory, coordinates, promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from blockstep.interp import atomics
+from blockstep.interp.control import breaks_hint
+from blockstep.interp.grid import memory, taints
+from blockstep.interp.grid.lanes import LEAD, Box, Lanes, carry, of_array
+from blockstep.interp.grid.lanes import constant as constant_lanes
+from blockstep.interp.grid.memory import Suspicion, Touch
+from blockstep.interp.memory import View
+from blockstep.ir import Operation
+from blockstep.language import types as ty
+
+if TYPE_CHECKING:
+    from blockstep.interp.grid.machine import GridMachine
+
+
+def _touch(machine: GridMachine, pointer: Lanes, mask: Lanes | None) -> Touch:
+    if machine.judged:
+        if pointer.undefined or pointer.taints or (mask is not None and mask.taints):
+            raise Suspicion
+        if mask is not None and mask.undefined:
+            raise Suspicion
+    box = mask.box if mask is not None else None
+    found = memory.touch(pointer, None if box else _mask(machine, mask), machine.lead, box)
+    memory.prove_inside(found)
+    if machine.judged:
+        _count(machine, found)
+    return found
+
+
+def _mask(machine: GridMachine, mask: Lanes | None) -> Any:
+    if mask is None:
+        return None
+    array = mask.data()
+    if array.size <= 4096 or mask.limits is None:
+        if array.all():
+            return None
+    return array
+
+
+def _count(machine: GridMachine, access: Touch) -> None:
+    machine.accessed = True
+    if 0 in access.block:
+        return
+    if access.mask is None:
+        machine.touched[...] = True
+    else:
+        axes = tuple(range(LEAD, access.mask.ndim))
+        machine.touched |= np.broadcast_to(access.mask.any(axis=axes), machine.lead)
+
+
+def _first(machine: GridMachine, access: Touch) -> int | None:
+    """The first program instance with an active lane, as a linear id."""
+    if 0 in access.block:
+        return None
+    z, y, x = machine.coordinates
+    ids = np.broadcast_to((z * machine.grid[1] + y) * machine.grid[0] + x, machine.lead)
+    if access.mask is not None:
+        axes = tuple(range(LEAD, access.mask.ndim))
+        ids = ids[np.broadcast_to(access.mask.any(axis=axes), machine.lead)]
+    return int(ids.min()) if ids.size else None
+
+
+def _note_store(machine: GridMachine, access: Touch, operation: Operation) -> None:
+    """Where memory that nobody filled was first stored to, in the order of instances."""
+    first = _first(machine, access)
+    known = machine.stores.get(id(access.view))
+    if first is not None and (known is None or first < known[0]):
+        machine.stores[id(access.view)] = (
+            first, access.storage, access.view, operation.location
+        )  # fmt: skip
+
+
+def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """Reads a batch of blocks."""
+    pointer, mask, other = operands
+    kind = operation.results[0].type
+    access = _touch(machine, pointer, mask)
+    written = _is_written(machine, access.view)
+    if machine.judged:
+        if access.storage.written is not None:
+            if _first(machine, access) is not None:
+                machine.reads[id(access.storage)] = access.storage
+            _prove_initialised(machine, access)
+        if written and 0 not in access.block:
+            machine.log.read(operation, access, machine.coordinates, machine.grid)
+    fill = None if other is None else other.data()
+    box = mask.box if mask is not None else None
+    if box is not None and access.block != kind.shape:
+        data = _framed(access, kind, fill, box)
+    else:
+        data = memory.read(access, kind.scalar.numpy, fill, copy=written)
+    result = of_array(data, kind)
+    if (access.mask is not None or box is not None) and mask is not None:
+        if other is None:
+            result.undefined = frozenset({mask})
+        else:
+            carry(result, other)
+    if kind.scalar.is_ptr():
+        result.origin = None
+    return [result]
+
+
+def _is_written(machine: GridMachine, view: View) -> bool:
+    return id(view.storage) in machine.storages(machine.plan.written)
+
+
+def _prove_initialised(machine: GridMachine, access: Touch) -> None:
+    flags = access.storage.written
+    if flags is None:
+        return
+    addresses = access.dense() - access.storage.base
+    for byte in range(access.itemsize):
+        known = flags.take(np.clip(addresses + byte, 0, flags.size - 1))
+        if access.mask is not None:
+            known = known | ~access.mask
+        if not known.all():
+            raise Suspicion
+
+
+def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """Writes a batch of blocks."""
+    pointer, value, mask = operands
+    access = _touch(machine, pointer, mask)
+    if not access.view.writeable:
+        raise Suspicion
+    if 0 in access.block:
+        return []
+    if machine.judged:
+        taints.stored(value, mask)
+        machine.log.write(operation, access, machine.coordinates, machine.grid)
+    dtype = pointer.type.scalar.element_ty.numpy
+    data = value.data()
+    if mask is not None and mask.box is not None:
+        data = memory.part(data, mask.box)
+    memory.write(access, data, dtype)
+    if machine.judged:
+        if access.storage.written is not None:
+            _note_store(machine, access, operation)
+            _mark_written(machine, access)
+        if not machine.log.injective(access):
+            _prove_no_overlap(machine, access, data, dtype)
+    return []
+
+
+def _mark_written(machine: GridMachine, access: Touch) -> None:
+    flags = access.storage.written
+    assert flags is not None
+    shape = access.lead + access.block
+    addresses = np.broadcast_to(access.dense() - access.storage.base, shape)
+    if access.mask is not None:
+        addresses = addresses[np.broadcast_to(access.mask, shape)]
+    low, high = (int(addresses.min()), int(addresses.max())) if addresses.size else (0, -1)
+    if high - low + access.itemsize == addresses.size * access.itemsize:
+        flags[low : high + access.itemsize] = True
+        return
+    for byte in range(access.itemsize):
+        flags[addresses + byte] = True
+
+
+def _prove_no_overlap(machine: GridMachine, access: Touch, data: Any, dtype: np.dtype[Any]) -> None:
+    """Lanes that share an element must have stored the same bits: read them back."""
+    back = memory.read(access, dtype, None, copy=True)
+    shape = access.lead + access.block
+    back, wanted = np.broadcast_to(back, shape), np.broadcast_to(data, shape)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    same = np.ascontiguousarray(back).view(bits) == np.ascontiguousarray(wanted).view(bits)
+    if access.mask is not None:
+        same = same | ~np.broadcast_to(access.mask, shape)
+    if not same.all():
+        raise Suspicion
+
+
+def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """The one atomic of a kernel: programs act in the order of their ids, lanes in theirs."""
+    pointer, value, mask = operands
+    access = _touch(machine, pointer, mask)
+    if not access.view.writeable:
+        raise Suspicion
+    if machine.judged:
+        taints.stored(value, mask)
+        machine.log.atomic(operation, access, machine.coordinates, machine.grid)
+        if access.storage.written is not None:
+            if _first(machine, access) is not None:
+                machine.reads[id(access.storage)] = access.storage
+            _note_store(machine, access, operation)
+            _prove_initialised(machine, access)
+    if mask is not None and mask.box is not None:
+        raise Suspicion
+    dtype = pointer.type.scalar.element_ty.numpy
+    shape = machine.lead + access.block
+    index = np.broadcast_to(access.dense() - access.storage.base, shape) // dtype.itemsize
+    values = np.broadcast_to(value.data(), shape)
+    found = access.storage.typed(dtype, 0)
+    combine = operation.attributes["combine"]
+    used = bool(operation.results[0].uses)
+    if access.mask is None:
+        old = _combined(found, index.reshape(-1), values.reshape(-1), combine, used)
+        data = old.reshape(shape)
+    else:
+        on = np.broadcast_to(access.mask, shape)
+        data = np.zeros(shape, dtype)
+        data[on] = _combined(found, index[on], values[on], combine, used)
+    result = of_array(data, operation.results[0].type)
+    if access.mask is not None and mask is not None:
+        result.undefined = frozenset({mask})
+    return [result]
+
+
+def program_id(
+    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
+) -> list[Lanes]:
+    """The coordinates of the batch along an axis."""
+    axis = LEAD - 1 - operation.attributes["axis"]
+    value = Lanes(ty.int32)
+    value.const = machine.coordinates[axis]
+    return [value]
+
+
+def num_programs(
+    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
+) -> list[Lanes]:
+    """The length of an axis of the grid."""
+    return [constant_lanes(machine.grid[operation.attributes["axis"]], ty.int32)]
+
+
+def arange(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """A range is affine."""
+    value = Lanes(operation.results[0].type)
+    start, end = operation.attributes["start"], operation.attributes["end"]
+    value.const, value.strides = start, (1 if end - start > 1 else 0,)
+    return [value]
+
+
+def constant(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """A constant."""
+    return [constant_lanes(operation.attributes["value"], operation.results[0].type)]
+
+
+def check(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """An assertion that holds; one that fails is the step machine's to report."""
+    condition, mask = operands
+    machine.decide(condition)
+    held = condition.data()
+    if mask is not None:
+        held = held | ~mask.data()
+    if not held.all():
+        raise Suspicion
+    return []
+
+
+def assume(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """A promise: believed if it holds."""
+    if machine.judged and not operands[0].data().all():
+        raise Suspicion
+    return []
+
+
+def hint(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """A promise on values, judged from their elements."""
+    (x,) = operands
+    if machine.judged:
+        size = x.type.scalar.element_ty.itemsize if x.type.scalar.is_ptr() else 1
+        attributes = operation.attributes
+        if breaks_hint(x.full(), attributes["hint"], attributes["values"], size, LEAD):
+            raise Suspicion
+    return [x]
+
+
+def nothing(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """A barrier orders what is in order here anyway."""
+    machine.log.barrier()
+    return []
+
+
+def _framed(access: Touch, kind: ty.dtype, fill: Any, box: Box) -> Any:
+    """A block of which only a rectangle is read; the rest is the fill value."""
+    dtype = kind.scalar.numpy
+    lead = (1,) * LEAD
+    inner = None
+    if 0 not in access.block:
+        inner = memory.read(access, dtype, None, copy=False)
+        lead = inner.shape[:LEAD]
+    if fill is not None:
+        lead = np.broadcast_shapes(lead, fill.shape[:LEAD])
+    data = np.empty(lead + kind.shape, dtype)
+    data[...] = 0 if fill is None else fill
+    if inner is not None:
+        memory.part(data, box)[...] = inner
+    return data
+
+
+def _combined(found: Any, index: Any, values: Any, combine: str, used: bool) -> Any:
+    if not used and combine == "add" and found.dtype.kind in "iu":
+        np.add.at(found, index.astype(np.intp, copy=False), values)
+        return np.zeros(index.shape, found.dtype)
+    return atomics.read_modify_write(found, index, values, combine)
+
+
+HANDLERS: dict[str, Callable[[GridMachine, Operation, tuple[Any, ...]], list[Lanes]]] = {
+    "load": load,
+    "store": store,
+    "atomic_rmw": atomic,
+    "program_id": program_id,
+    "num_programs": num_programs,
+    "arange": arange,
+    "constant": constant,
+    "assert": check,
+    "assume": assume,
+    "hint": hint,
+    "barrier": nothing,
+    "gdc_wait": nothing,
+    "gdc_launch_dependents": nothing,
+}
