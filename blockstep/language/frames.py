@@ -62,7 +62,7 @@ def name_of(value: Any) -> str | None:
     """The name that the nearest frame of the user's has for `value`; one that is in capitals first,
     as block sizes are."""
     frame = user_frame(2)
-    if frame is None:
+    if frame is None or not is_kernel(frame.f_code):
         return None
     locals_ = frame.f_locals
     names = [n for n, v in locals_.items() if v is value or getattr(v, "value", None) is value]

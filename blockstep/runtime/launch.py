@@ -16,7 +16,15 @@ import numpy as np
 
 from blockstep import diagnostics, knobs, target
 from blockstep.compiler.frontend import build_bound
-from blockstep.errors import TritonError, UnsupportedLanguageConstruct
+from blockstep.compiler.frontend.cache import key_of
+from blockstep.compiler.frontend.kernel import NEEDS_STEP, NotPassed
+from blockstep.errors import (
+    CompilationError,
+    CompileTimeAssertionFailure,
+    TritonError,
+    UnsupportedError,
+    UnsupportedLanguageConstruct,
+)
 from blockstep.findings import (
     CompileFault,
     Event,
@@ -68,8 +76,8 @@ def launch(
     handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
     current = session.current()
     if warmup:
-        _body(function, bound, current, host)
-        _front_end(function, bound)
+        _body(function, bound, options, current, host)
+        _compile_all(function, bound, options["num_warps"])
         return handle
     size = grid_size(grid, bound)
     check_resources(options)
@@ -81,13 +89,41 @@ def launch(
     return handle
 
 
-def _front_end(function: JITFunction, bound: Bound) -> None:
-    """What a compiler's front end rejects, on every path. Debugging calls are nothing it rejects."""
+def _front_end(function: JITFunction, bound: Bound, num_warps: int) -> None:
+    """What a compiler's front end alone can see (branches or loops that change a variable's type, a
+    name that one path leaves unbound) is rejected on every machine, before anything runs. What a
+    function of the language refuses, it refuses when it is reached, with the user's line."""
+    excused = function.device_caches.setdefault("excused", set())
+    key = (key_of(bound.arguments), function.prepared.names.identities(), num_warps)
+    if key in excused:
+        return
     try:
-        build_bound(function, bound.arguments)
+        build_bound(function, bound.arguments, num_warps)
+    except (CompilationError, UnsupportedError) as error:
+        if not _is_structural(error):
+            excused.add(key)
+            return
+        raise
+
+
+def _compile_all(function: JITFunction, bound: Bound, num_warps: int) -> None:
+    """Everything that a compiler rejects, on paths that never run as well."""
+    try:
+        build_bound(function, bound.arguments, num_warps)
     except UnsupportedLanguageConstruct as error:
-        if "needs the step machine" not in str(error):
+        if NEEDS_STEP not in str(error):
             raise
+
+
+def _is_structural(error: BaseException) -> bool:
+    """Whether the front end itself rejects the kernel, not a function of the language in it."""
+    while isinstance(error.__cause__, CompilationError):
+        error = error.__cause__
+    if error.__cause__ is not None or not isinstance(error, CompilationError):
+        return False
+    if isinstance(error, (CompileTimeAssertionFailure, NotPassed)):
+        return False
+    return not (isinstance(error, UnsupportedLanguageConstruct) and NEEDS_STEP in str(error))
 
 
 def _host_span() -> Span | None:
@@ -95,12 +131,19 @@ def _host_span() -> Span | None:
     return None if frame is None else frames.user_site(2).span
 
 
-def _body(function: JITFunction, bound: Bound, current: session.Session, host: Span | None) -> Any:
+def _body(
+    function: JITFunction,
+    bound: Bound,
+    options: dict[str, Any],
+    current: session.Session,
+    host: Span | None,
+) -> Any:
     """The function to run. Raises CompilationError for what the language certainly rejects."""
     constants = {a.name: a.value for a in bound.arguments if a.kind == "constexpr"}
     runtime = frozenset(a.name for a in bound.arguments if a.kind in ("scalar", "pointer"))
     try:
         function.prepared.check(constants, runtime)
+        _front_end(function, bound, options["num_warps"])
         return function.body
     except TritonError as error:
         _file_compile_fault(error, function, current, host)
@@ -175,7 +218,7 @@ def _run(
     judged = chosen.judged and current.report.filters.judges(name, record.number)
     judge = _Judge(current) if chosen.judged else None  # the report drops what is filtered out
     device = target.current()
-    body = _body(function, bound, current, host)
+    body = _body(function, bound, options, current, host)
     breakpoints.register(body.__code__)
     if judge is not None and not _fits(grid, device, judge, name, host, record.number):
         return

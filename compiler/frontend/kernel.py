@@ -46,6 +46,13 @@ def _parameters(tree: ast.FunctionDef) -> list[ast.arg]:
     return [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
 
 
+NEEDS_STEP = "needs the step machine"  # what IR cannot hold, though the language allows it here
+
+
+class NotPassed(CompilationError):
+    """A block for a function that is kept as a call: compiled code cannot pass it, a machine can."""
+
+
 class Compilation(Loops):
     """One function body: its own variables, the recorder of the kernel."""
 
@@ -61,7 +68,7 @@ class Compilation(Loops):
         if function is print and args and isinstance(unwrap(args[0]), str):
             function = device_print
         if function in (breakpoint, print) or _debugs(function):
-            raise self.error(node, f"{ast.unparse(node)} needs the step machine",
+            raise self.error(node, f"{ast.unparse(node)} {NEEDS_STEP}",
                              UnsupportedLanguageConstruct)  # fmt: skip
         method = getattr(getattr(function, "func", None), "__self__", None)
         if isinstance(method, JITFunction):
@@ -112,7 +119,7 @@ class Compilation(Loops):
         for part in operands:
             if part.type.shape:
                 raise self.error(node, f"Function {function.__name__} is marked noinline, but was "
-                                 f"called with a block of type {part.type}")  # fmt: skip
+                                 f"called with a block of type {part.type}", NotPassed)  # fmt: skip
         key = (function, tuple((k, kinds(v)) for k, v in values.items()))
         kept = self.recorder.kept.get(key)
         if kept is None:
