@@ -153,10 +153,18 @@ def _body(
 def _file_compile_fault(
     error: TritonError, function: JITFunction, current: session.Session, host: Span | None
 ) -> None:
-    span = getattr(error, "span", None)
+    """The finding stands at the innermost expression, with the calls that led there."""
+    callers: list[Span] = []
+    inner: BaseException = error
+    while isinstance(inner.__cause__, CompilationError) and inner.__cause__.span is not None:
+        callers.insert(0, inner.span)  # type: ignore[attr-defined]
+        inner = inner.__cause__
+    span = getattr(inner, "span", None)
     if current.options.judged and span is not None:
-        text = str(getattr(error, "error_message", "") or error)
-        event = CompileFault(span=span, kernel=function.__name__, host=host, message=text)
+        text = str(getattr(inner, "error_message", "") or inner)
+        event = CompileFault(
+            span=span, kernel=function.__name__, host=host, message=text, callers=tuple(callers)
+        )
         diagnostics.record(current.report, event)
 
 

@@ -109,8 +109,8 @@ class Compilation(Loops):
         except CompilationError as error:
             outer = self.source
             raise CompilationError(
-                outer.text, outer.relative(node), None, outer.span(node)
-            ) from error
+                outer.text, outer.relative(node), error.error_message, outer.span(node)
+            ) from error.with_traceback(None)
         return None if outcome is None else outcome.value
 
     def _kept_call(self, node: ast.expr, function: JITFunction, values: dict[str, Any]) -> Any:

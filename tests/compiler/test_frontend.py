@@ -372,7 +372,7 @@ def test_a_language_error_stands_at_its_expression(kernel: Any, said: str, sourc
     with pytest.raises(CompilationError) as caught:
         compiled(kernel)
     error: CompilationError = caught.value
-    while isinstance(error.__cause__, CompilationError) and not error.error_message:
+    while isinstance(error.__cause__, CompilationError):
         error = error.__cause__
     assert said in (error.error_message or "")
     assert error.span is not None
