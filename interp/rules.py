@@ -32,44 +32,43 @@ from blockstep.language.value import tensor
 # Arithmetic.
 
 
-def _add(operands: Operands, attributes: Attributes) -> tensor | None:
+def _integer_forms(operands: Operands) -> tuple[Affine, Affine] | None:
+    """The forms of two integer operands, int1 apart, where both are known."""
     x, y = operands
-    kind = x.type
-    if not kind.scalar._integer or kind.scalar is int1:
+    scalar = x.type.scalar
+    if not scalar._integer or scalar is int1:
         return None
     a = known(x)
     b = known(y) if a is not None else None
-    if a is None or b is None:
+    return None if a is None or b is None else (a, b)
+
+
+def _add(operands: Operands, attributes: Attributes) -> tensor | None:
+    forms = _integer_forms(operands)
+    if forms is None:
         return None
-    return integers(a.const + b.const, added(a.strides, b.strides), kind)
+    a, b = forms
+    return integers(a.const + b.const, added(a.strides, b.strides), operands[0].type)
 
 
 def _sub(operands: Operands, attributes: Attributes) -> tensor | None:
-    x, y = operands
-    kind = x.type
-    if not kind.scalar._integer or kind.scalar is int1:
+    forms = _integer_forms(operands)
+    if forms is None:
         return None
-    a = known(x)
-    b = known(y) if a is not None else None
-    if a is None or b is None:
-        return None
-    return integers(a.const - b.const, added(a.strides, scaled(b.strides, -1)), kind)
+    a, b = forms
+    return integers(a.const - b.const, added(a.strides, scaled(b.strides, -1)), operands[0].type)
 
 
 def _mul(operands: Operands, attributes: Attributes) -> tensor | None:
-    x, y = operands
-    kind = x.type
-    if not kind.scalar._integer or kind.scalar is int1:
+    forms = _integer_forms(operands)
+    if forms is None:
         return None
-    a = known(x)
-    b = known(y) if a is not None else None
-    if a is None or b is None:
-        return None
+    a, b = forms
     if b.strides is not None:
         if a.strides is not None:
             return None
         a, b = b, a
-    return integers(a.const * b.const, scaled(a.strides, b.const), kind)
+    return integers(a.const * b.const, scaled(a.strides, b.const), operands[0].type)
 
 
 def _addptr(operands: Operands, attributes: Attributes) -> tensor | None:

@@ -14,6 +14,7 @@ import difflib
 import importlib.util
 import re
 import signal
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,8 +98,9 @@ class Judged(pytest.Item):
             verdict = check(self.path, flags_of(self.path))
         self.verify(verdict)
 
+    @abstractmethod
     def verify(self, verdict: Verdict) -> None:
-        raise NotImplementedError
+        """Raises Wrong or AssertionError unless the verdict is as the program says."""
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, Wrong):

@@ -213,12 +213,18 @@ class JITFunction(KernelInterface[Any]):
     @property
     def cache_key(self) -> str:
         """A digest of the source and of everything the function reads by name."""
+        return self._digest(())
+
+    def _digest(self, callers: tuple[JITFunction, ...]) -> str:
+        """`callers` led here: functions may call each other in a circle."""
         digest = hashlib.sha256(self.src.encode())
         digest.update(str(self.starting_line_number).encode())
+        callers = (*callers, self)
         for name in sorted(self.fn.__code__.co_names):
             value = self.fn.__globals__.get(name)
-            if isinstance(value, JITFunction) and value is not self:
-                digest.update(value.cache_key.encode())
+            if isinstance(value, JITFunction):
+                known = value._fn_name if value in callers else value._digest(callers)
+                digest.update(known.encode())
             elif isinstance(value, constexpr):
                 digest.update(repr((name, value.value)).encode())
         return digest.hexdigest()

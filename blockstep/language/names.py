@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
 from collections.abc import Mapping
 from types import FunctionType, ModuleType
 from typing import Any
@@ -22,23 +23,46 @@ class Absent:
 ABSENT = Absent()
 
 
+class Identities:
+    """Objects that are the same only as long as each is the very object it was. They are kept, so
+    that no other object can take the address of one that is gone."""
+
+    __slots__ = ("_objects",)
+
+    def __init__(self, objects: list[Any]) -> None:
+        self._objects = objects
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Identities) or len(self._objects) != len(other._objects):
+            return False
+        return all(map(operator.is_, self._objects, other._objects))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self._objects)))
+
+
 class Names:
     """The names of one kernel."""
 
-    def __init__(self, fn: FunctionType, edited: ast.FunctionDef | None = None) -> None:
-        """`edited` is the tree of a text that stands in for the function's own."""
+    def __init__(self, fn: FunctionType, tree: ast.FunctionDef, edited: bool) -> None:
+        """`edited` says that the tree is of a text that stands in for the function's own."""
         self.globals: Mapping[str, Any] = fn.__globals__
         cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
         self.cells = dict(cells)
         code = fn.__code__
-        self.locals = (
-            frozenset(code.co_varnames + code.co_cellvars) if edited is None else _assigned(edited)
-        )
-        self._used = code.co_names + code.co_freevars
+        self.locals = _assigned(tree) if edited else frozenset(code.co_varnames + code.co_cellvars)
+        paths = {path for node in ast.walk(tree) if (path := _path(node))}
+        self._used = sorted(path for path in paths if path[0] not in self.locals)
 
-    def identities(self) -> tuple[int, ...]:
-        """The identities of what the function's outer names stand for now."""
-        return tuple([id(self.outer(name)) for name in self._used])
+    def identities(self) -> Identities:
+        """What the function's outer names, and paths like `config.SIZE`, stand for now."""
+        found = []
+        for name, *attributes in self._used:
+            value = self.outer(name)
+            for attribute in attributes:
+                value = _held(value, attribute)
+            found.append(value)
+        return Identities(found)
 
     def outer(self, name: str) -> Any:
         """The captured or global value of a name that is not local; ABSENT if there is none."""
@@ -70,6 +94,24 @@ class Names:
         """Whether an annotation means `tl.constexpr`."""
         found = self.resolve(annotation)
         return found is constexpr or (isinstance(found, type) and issubclass(found, constexpr))
+
+
+def _path(node: ast.AST) -> tuple[str, ...]:
+    """`a.b.c` as its parts; empty for what is neither a name nor attributes of one."""
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute):
+        holder = _path(node.value)
+        return (*holder, node.attr) if holder else ()
+    return ()
+
+
+def _held(holder: Any, attribute: str) -> Any:
+    """What a module, a class or an object holds under a name; nothing is computed for it."""
+    if isinstance(holder, type):
+        places = [c.__dict__ for c in holder.__mro__ if attribute in c.__dict__]
+        return places[0][attribute] if places else ABSENT
+    return getattr(holder, "__dict__", {}).get(attribute, ABSENT)
 
 
 def _assigned(tree: ast.FunctionDef) -> frozenset[str]:

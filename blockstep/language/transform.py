@@ -20,7 +20,7 @@ from blockstep.errors import CompilationError
 from blockstep.language import during, looping
 from blockstep.language.allowed import is_constexpr
 from blockstep.language.frames import is_ours, remember
-from blockstep.language.names import ABSENT, Names, carried_names
+from blockstep.language.names import ABSENT, Identities, Names, carried_names
 from blockstep.language.reach import RUNTIME, UNKNOWN, first_certain
 from blockstep.language.recompile import MARK, compiled, rebuilt
 from blockstep.language.rules import Problem, find
@@ -39,7 +39,7 @@ class Prepared:
     function: FunctionType
     source: Source
     names: Names
-    _passed: dict[Any, list[tuple[Names, tuple[int, ...]]]] = field(default_factory=dict)
+    _passed: dict[Any, list[tuple[Names, Identities]]] = field(default_factory=dict)
 
     def check(self, constants: Mapping[str, Any], runtime: frozenset[str] = frozenset()) -> None:
         """Raises the first language error that is certain for these constexpr values, here or in
@@ -113,7 +113,7 @@ def prepare(fn: FunctionType, text: str | None = None) -> Prepared:
     Raises OSError when the source cannot be found."""
     source = source_of(fn, text)
     working = source.fresh_tree()
-    names = Names(fn, working if source.edited else None)
+    names = Names(fn, working, source.edited)
     rewriter = _Rewriter(names, find(working, names), source)
     rewriter.function(working)
     code = compiled(fn, working, rewriter.constants)

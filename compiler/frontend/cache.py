@@ -1,7 +1,7 @@
 """IR is made once for a function, the types of its arguments, its compile-time values and a target.
 
 Invariant: an entry serves only as long as every function that was compiled into it has the text it
-had, and every outer name that those functions read stands for the object it stood for.
+had, and every outer name or path that those functions read stands for the object it stood for.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from blockstep import target
 from blockstep.ir import Function
 from blockstep.language.function import JITFunction
+from blockstep.language.names import Identities
 from blockstep.language.transform import Prepared
 
 
@@ -21,7 +22,7 @@ class Entry:
     """IR and what it was made from."""
 
     made: Function
-    sources: tuple[tuple[JITFunction, Prepared, tuple[int, ...]], ...]
+    sources: tuple[tuple[JITFunction, Prepared, Identities], ...]
 
     def holds(self) -> bool:
         """Whether compiling again would give the same."""

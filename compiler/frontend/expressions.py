@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +63,7 @@ _BUILTINS: dict[str, Any] = {
 }
 
 
-class Expressions(Context):
+class Expressions(Context, ABC):
     """Evaluates expression nodes; `evaluate` is the entry."""
 
     def evaluate(self, node: ast.expr) -> Any:
@@ -268,13 +269,13 @@ class Expressions(Context):
                 named.update(self.evaluate(keyword.value))
         return self.call(node, function, arguments, named)
 
+    @abstractmethod
     def call(self, node: ast.expr, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
         """A call of a jit function, of the language, or of a function of compile-time values."""
-        raise NotImplementedError("functions know how to call")
 
+    @abstractmethod
     def bind(self, target: ast.expr, value: Any) -> None:
         """Assigns to a name or a tuple of names."""
-        raise NotImplementedError("statements know how to bind")
 
 
 def _shown(value: Any) -> str:

@@ -307,3 +307,17 @@ def both_ways(N: tl.constexpr):
 def test_a_constant_cannot_be_kept_from_being_one() -> None:
     with pytest.raises(triton.CompilationError, match="N marked as constexpr and listed"):
         both_ways[(1,)](5)
+
+
+@triton.jit
+def here(x):
+    return there(x)
+
+
+@triton.jit
+def there(x):
+    return here(x)
+
+
+def test_the_cache_key_of_functions_that_call_each_other_is_finite() -> None:
+    assert here.cache_key == here.cache_key != there.cache_key
