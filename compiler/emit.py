@@ -1,0 +1,121 @@
+"""LLVM text to PTX: parse, link libdevice, optimise, emit.
+
+Floating-point rules stand in the text, not in options of the process (an LLVM option cannot be
+taken back, and threads share it). The NVPTX backend contracts only what carries `contract`,
+approximates only what carries `afn`, and writes `add.rn.f32` for everything else, which the
+assembler may not fuse either. So *exact* code is text without such flags, and emitting checks that;
+the functions of libdevice get the answers of `blockstep.compiler.libdevice`: exact, they keep
+denormals, round square roots as IEEE 754 says and are not contracted; fast, none of the three.
+A module's own flag "nvvm-reflect-ftz" decides about denormals where it is given.
+
+PTX is what LLVM writes; nothing is edited afterwards. A kernel's text must be right: LLVM ends the
+process at an instruction it cannot select, and at a constraint of inline assembly it cannot meet.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+
+import llvmlite.binding as llvm
+
+from blockstep.compiler import libdevice
+
+TRIPLE = "nvptx64-nvidia-cuda"
+PTX_VERSION = 84
+_FLUSH = re.compile(r'!"nvvm-reflect-ftz", i32 (\d)')
+_RELAXED = re.compile(
+    r"^.* = (?:(?:tail|musttail|notail) )?(?:f\w+|call|select|phi) (?:[a-z]+ )*?"
+    r"(?:contract|afn|fast|reassoc|arcp) .*$",
+    re.M,
+)
+_threads = threading.local()
+
+
+def emit(
+    llvm_text: str,
+    target: str = "sm_90a",
+    *,
+    ptx_version: int = PTX_VERSION,
+    link_libdevice: bool = True,
+    exact: bool = False,
+) -> str:
+    """PTX for `target` (`sm_80`, `sm_90a`, ...), of the ISA version `ptx_version` (84 is 8.4).
+
+    Functions `__nv_*` that the text declares are taken from libdevice if `link_libdevice`, and stay
+    external otherwise. Raises ValueError for exact code with relaxed floating-point flags and for
+    text that LLVM does not accept, UnsupportedError where libdevice is needed and not installed."""
+    if exact and (relaxed := _RELAXED.search(llvm_text)) is not None:
+        raise ValueError(f"exact code has a relaxed operation: {relaxed[0].strip()}")
+    machine = target_machine(target, f"+ptx{ptx_version}")
+    with llvm.create_context() as context:
+        with _parse(llvm_text, machine, context) as module:
+            if link_libdevice:
+                _link(module, llvm_text, target, exact, machine, context)
+            _optimise(module, machine)
+            return str(machine.emit_assembly(module))
+
+
+def target_machine(cpu: str, features: str) -> llvm.TargetMachine:
+    """The NVPTX machine of this thread: LLVM's machines are not shared between threads."""
+    machines: dict[tuple[str, str], llvm.TargetMachine] = _threads.__dict__.setdefault("made", {})
+    machine = machines.get((cpu, features))
+    if machine is None:
+        _initialise()
+        machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
+            cpu=cpu, features=features, opt=3, codemodel="default"
+        )
+        machines[cpu, features] = machine
+    return machine
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def _parse(text: str, machine: llvm.TargetMachine, context: llvm.ContextRef) -> llvm.ModuleRef:
+    try:
+        module = llvm.parse_assembly(text, context=context)
+        module.triple = TRIPLE
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise ValueError(f"LLVM does not accept this module: {error}") from error
+    return module
+
+
+def _link(
+    module: llvm.ModuleRef,
+    text: str,
+    target: str,
+    exact: bool,
+    machine: llvm.TargetMachine,
+    context: llvm.ContextRef,
+) -> None:
+    names = libdevice.called(text)
+    if not names:
+        return
+    flag = _FLUSH.search(text)
+    answers = libdevice.Answers(
+        flush_denormals=not exact if flag is None else flag[1] != "0",
+        ieee_square_root=exact,
+        contract=not exact,
+        capability=int(re.sub(r"\D", "", target)) * 10,
+    )
+    slice_ = libdevice.library(libdevice.path()).slice(names, answers)
+    module.link_in(_parse(slice_, machine, context))
+
+
+def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    """LLVM's pipeline without what does harm here: unrolling (only where the text asks for it) and
+    vectorising, since the vectors of the text are the registers of a lane already."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_unrolling = False
+    tuning.loop_vectorization = False
+    tuning.loop_interleaving = False
+    tuning.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
