@@ -1,7 +1,9 @@
 """Block IR: a kernel as typed values in SSA form with structured control flow."""
 
 from blockstep.ir.core import Function, Location, Operation, Region, Value
+from blockstep.ir.layout import Layout
 from blockstep.ir.parse import ParseError, parse
+from blockstep.ir.placed import CONVERT, PLACED
 from blockstep.ir.structure import (
     CALL,
     CONDITION,
@@ -19,14 +21,17 @@ from blockstep.ir.verify import Malformed, verify
 __all__ = [
     "CALL",
     "CONDITION",
+    "CONVERT",
     "FOR",
     "IF",
+    "PLACED",
     "RETURN",
     "STRUCTURE",
     "TERMINATORS",
     "WHILE",
     "YIELD",
     "Function",
+    "Layout",
     "Location",
     "Malformed",
     "Operation",

@@ -28,7 +28,7 @@ class Location:
 class Value:
     """The result of an operation or an argument of a region."""
 
-    __slots__ = ("type", "owner", "index", "name", "uses")
+    __slots__ = ("type", "owner", "index", "name", "uses", "layout")
 
     def __init__(self, type: dtype, owner: Operation | Region, index: int, name: str = "") -> None:
         self.type = type
@@ -36,6 +36,7 @@ class Value:
         self.index = index  # among the owner's results or arguments
         self.name = name  # the source's name, for people
         self.uses: list[tuple[Operation, int]] = []
+        self.layout: Any = None  # who holds which element: of blocks, once the IR is placed
 
     def replace_with(self, other: Value) -> None:
         """Makes every use of this value a use of `other`."""
@@ -247,7 +248,8 @@ def _copy_region(
     source: Region, target: Region, values: dict[Value, Value], functions: dict[Function, Function]
 ) -> None:
     for argument in source.arguments:
-        values[argument] = target.add_argument(argument.type, argument.name)
+        made = values[argument] = target.add_argument(argument.type, argument.name)
+        made.layout = argument.layout
     for operation in source.operations:
         target.append(_copy_operation(operation, values, functions))
 
@@ -264,7 +266,7 @@ def _copy_operation(
     regions = [Region() for _ in operation.regions]
     made = Operation(operation.op, operands, types, attributes, regions, operation.location)
     for old, new in zip(operation.results, made.results, strict=True):
-        new.name = old.name
+        new.name, new.layout = old.name, old.layout
         values[old] = new
     for inner, region in zip(operation.regions, regions, strict=True):
         _copy_region(inner, region, values, functions)

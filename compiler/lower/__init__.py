@@ -1,0 +1,20 @@
+"""Lowering: placed IR to LLVM IR, a file for each family of operations."""
+
+from blockstep.compiler.lower import (
+    cast,
+    control,
+    creation,
+    elementwise,
+    math,
+    memory,
+    reduce,
+    shape,
+)
+from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered
+from blockstep.compiler.lower.module import Module, Parameter, lower
+from blockstep.compiler.lower.options import Options
+
+__all__ = [
+    "LOWERINGS", "RULES", "Lowering", "Module", "Options", "Parameter", "Unlowered", "cast",
+    "control", "creation", "elementwise", "lower", "math", "memory", "reduce", "shape",
+]  # fmt: skip

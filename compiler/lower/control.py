@@ -1,0 +1,165 @@
+"""Structured control flow as basic blocks. Conditions and bounds are scalars, so every lane of the CTA
+takes the same way."""
+
+from __future__ import annotations
+
+from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered, lowers
+from blockstep.compiler.lower.text import Item
+from blockstep.ir import Operation, Region, Value
+
+
+def region(lw: Lowering, body: Region) -> Operation:
+    """Lowers the operations of a region, in order; returns its terminator, not lowered."""
+    for operation in body.operations[:-1]:
+        one(lw, operation)
+    return body.terminator
+
+
+def one(lw: Lowering, operation: Operation) -> None:
+    """Lowers one operation."""
+    lw.at(operation)
+    known = LOWERINGS.get(operation.name)
+    try:
+        if known is not None:
+            known(lw, operation)
+        elif operation.name in RULES:
+            kinds = [r.type.scalar for r in operation.results]
+            items = lw.operands(operation)
+            lw.results(
+                operation, lw.compute(operation.name, operation.attributes, kinds, items)
+            )
+        else:
+            raise Unlowered(f"`{operation.name}` has no lowering")
+    except Unlowered as unlowered:
+        if unlowered.operation is None:
+            unlowered.operation = operation
+        raise
+
+
+def _values(lw: Lowering, values: list[Value]) -> list[Item]:
+    return [lw[v] for v in values]
+
+
+@lowers("if")
+def _if(lw: Lowering, operation: Operation) -> None:
+    b = lw.b
+    names = b.name("then"), b.name("else"), b.name("endif")
+    condition = lw[operation.operands[0]].name
+    b.choose(condition, names[0], names[1])
+    ends = []
+    for label, body in zip(names, operation.regions, strict=False):
+        b.label(label)
+        last = region(lw, body)
+        ends.append((_values(lw, last.operands), b.block))
+        b.branch(names[2])
+    b.label(names[2])
+    for i, result in enumerate(operation.results):
+        phi = b.phi(lw.type_of(result))
+        for items, block in ends:
+            phi.add(items[i].name, block)
+        lw.bind(result, phi.name)
+
+
+@lowers("for")
+def _for(lw: Lowering, operation: Operation) -> None:
+    """A test before the loop and one at its end: the body is one block where it has no control
+    flow of its own."""
+    b = lw.b
+    (body,) = operation.regions
+    lower, upper, step, *carried = _values(lw, operation.operands)
+    kind = body.arguments[0].type
+    goes_on = _loop_test(lw, operation, kind)
+    names = b.name("loop"), b.name("done")
+    before = b.block
+    b.choose(goes_on(lower.name), names[0], names[1])
+    b.label(names[0])
+    index = b.phi(lw.type_of(body.arguments[0]))
+    index.add(lower.name, before)
+    lw.bind(body.arguments[0], index.name)
+    phis = []
+    for argument, item in zip(body.arguments[1:], carried, strict=True):
+        phi = b.phi(lw.type_of(argument))
+        phi.add(item.name, before)
+        lw.bind(argument, phi.name)
+        phis.append(phi)
+    last = region(lw, body)
+    yielded = _values(lw, last.operands)
+    following = b.value(f"add {lw.type_of(body.arguments[0])} {index.name}, {step.name}")
+    test = goes_on(following)
+    after = b.block
+    b.choose(test, names[0], names[1])
+    for phi, item in zip([index, *phis], [Item(following, kind), *yielded], strict=True):
+        phi.add(item.name, after)
+    b.label(names[1])
+    for result, first, item in zip(operation.results, carried, yielded, strict=True):
+        phi = b.phi(lw.type_of(result))
+        phi.add(first.name, before)
+        phi.add(item.name, after)
+        lw.bind(result, phi.name)
+
+
+def _loop_test(lw: Lowering, operation: Operation, kind: object) -> object:
+    """Whether the loop goes on with an index: below the upper bound, or above it for a step below
+    zero."""
+    upper, step = lw[operation.operands[1]], lw[operation.operands[2]]
+    signed = operation.operands[0].type.is_int_signed()
+    less, more = ("slt", "sgt") if signed else ("ult", "ugt")
+    t = upper.type
+    constant = step.name.lstrip("-").isdigit()
+    if constant or not signed:
+        name = less if not constant or int(step.name) > 0 else more
+        return lambda index: lw.b.value(f"icmp {name} {t} {index}, {upper.name}")
+    negative = lw.b.value(f"icmp slt {step}, 0")
+
+    def test(index: str) -> str:
+        below = lw.b.value(f"icmp slt {t} {index}, {upper.name}")
+        above = lw.b.value(f"icmp sgt {t} {index}, {upper.name}")
+        return lw.b.value(f"select i1 {negative}, i1 {above}, i1 {below}")
+
+    return test
+
+
+@lowers("while")
+def _while(lw: Lowering, operation: Operation) -> None:
+    b = lw.b
+    test, body = operation.regions
+    names = b.name("while"), b.name("do"), b.name("endwhile")
+    before = b.block
+    b.branch(names[0])
+    b.label(names[0])
+    phis = []
+    for argument, item in zip(test.arguments, _values(lw, operation.operands), strict=True):
+        phi = b.phi(lw.type_of(argument))
+        phi.add(item.name, before)
+        lw.bind(argument, phi.name)
+        phis.append(phi)
+    last = region(lw, test)
+    condition, *passed = _values(lw, last.operands)
+    b.choose(condition.name, names[1], names[2])
+    b.label(names[1])
+    for argument, item in zip(body.arguments, passed, strict=True):
+        lw.bind(argument, item)
+    again = region(lw, body)
+    for phi, item in zip(phis, _values(lw, again.operands), strict=True):
+        phi.add(item.name, b.block)
+    b.branch(names[0])
+    b.label(names[2])
+    for result, item in zip(operation.results, passed, strict=True):
+        lw.bind(result, item)
+
+
+@lowers("return")
+def _return(lw: Lowering, operation: Operation) -> None:
+    lw.b.effect("ret void")
+
+
+@lowers("barrier")
+def _barrier(lw: Lowering, operation: Operation) -> None:
+    lw.barrier()
+
+
+@lowers("assume")
+def _assume(lw: Lowering, operation: Operation) -> None:
+    (condition,) = lw.operands(operation)
+    if condition.count is None:
+        lw.b.call("void", "llvm.assume", [str(condition)])

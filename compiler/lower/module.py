@@ -1,0 +1,117 @@
+"""A whole kernel as LLVM text, with what a launch must know about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from blockstep.compiler.lower import control
+from blockstep.compiler.lower.core import SHARED, Lowering, Unlowered
+from blockstep.compiler.lower.options import Options
+from blockstep.compiler.lower.text import Item, scalar_type
+from blockstep.errors import UnsupportedError
+from blockstep.ir import Function, Value
+from blockstep.language import types as ty
+
+WARP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a launch passes: `kind` is `pointer`, `i8` … `i64`, `f32`, `f64`, or `i16` bits of a
+    16-bit float."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """LLVM text; the name of the kernel in it; parameters; bytes of dynamic shared memory."""
+
+    text: str
+    name: str
+    parameters: tuple[Parameter, ...]
+    shared: int
+    sites: tuple[tuple[str, Any], ...]
+
+
+def lower(function: Function, options: Options) -> Module:
+    """Placed IR to LLVM text. Raises UnsupportedError for what has no lowering."""
+    lw = Lowering(function, options)
+    try:
+        declared, parameters = _head(lw)
+        control.region(lw, function.body)
+        lw.b.effect("ret void")
+    except Unlowered as unlowered:
+        raise _unsupported(unlowered) from unlowered
+    text = _text(lw, declared)
+    shared = lw.shared_bytes + lw.scratch_bytes
+    return Module(text, function.name, tuple(parameters), shared, tuple(lw.sites))
+
+
+def _unsupported(unlowered: Unlowered) -> UnsupportedError:
+    operation = unlowered.operation
+    where = ""
+    if operation is not None and operation.location is not None:
+        span = operation.location.span
+        where = f" ({span.file}:{span.line})"
+    return UnsupportedError(f"unsupported: the compiler cannot lower {unlowered}{where}")
+
+
+def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:
+    declared, parameters = [], []
+    for number, value in enumerate(lw.function.parameters):
+        kind, llvm = _parameter(value)
+        declared.append(f"{llvm} %p{number}")
+        parameters.append(Parameter(value.name, kind))
+        lw.bind(value, _argument(lw, value, kind, f"%p{number}"))
+    lw.tid = lw.b.call("i32", "llvm.nvvm.read.ptx.sreg.tid.x", [])
+    lw.lane = lw.b.value(f"and i32 {lw.tid}, 31")
+    lw.warp = lw.b.value(f"lshr i32 {lw.tid}, 5")
+    return declared, parameters
+
+
+def _parameter(value: Value) -> tuple[str, str]:
+    kind = value.type
+    if kind.is_ptr():
+        return "pointer", "ptr addrspace(1) align 16" if False else "ptr addrspace(1)"
+    if kind.is_int1():
+        return "i8", "i8"
+    if kind.is_floating() and kind.primitive_bitwidth < 32:
+        return f"i{kind.primitive_bitwidth}", f"i{kind.primitive_bitwidth}"
+    if kind.is_floating():
+        return f"f{kind.primitive_bitwidth}", scalar_type(kind)
+    return f"i{kind.primitive_bitwidth}", scalar_type(kind)
+
+
+def _argument(lw: Lowering, value: Value, kind: str, name: str) -> Item:
+    own = value.type
+    if kind == "pointer":
+        name = lw.b.value(f"ptrtoint ptr addrspace(1) {name} to i64")
+    elif own.is_int1():
+        name = lw.b.value(f"icmp ne i8 {name}, 0")
+    elif own.is_floating() and kind == "i16":
+        name = lw.b.value(f"bitcast i16 {name} to {scalar_type(own)}")
+    return Item(name, own.scalar)
+
+
+def _text(lw: Lowering, declared: list[str]) -> str:
+    threads = lw.options.num_warps * WARP
+    lines = [
+        'target triple = "nvptx64-nvidia-cuda"',
+        f"{SHARED} = external addrspace(3) global [0 x i8], align 1024",
+        *lw.b.declared.values(),
+        *lw.strings.values(),
+        f"define ptx_kernel void @{lw.function.name}({', '.join(declared)}) #0 {{",
+        "entry:",
+        f"  %scratch = add i32 {lw.shared_bytes}, 0",
+        *lw.b.lines,
+        "}",
+        f'attributes #0 = {{ "nvvm.reqntid"="{threads}" }}',
+        "attributes #1 = { convergent nounwind }",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_ = ty

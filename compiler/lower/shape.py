@@ -1,0 +1,95 @@
+"""Operations that only move elements. Most move nothing between lanes: the layout of the result says
+where the elements already are."""
+
+from __future__ import annotations
+
+from blockstep.compiler.lower.core import Lowering, Unlowered, lowers
+from blockstep.compiler.lower.text import Item
+from blockstep.ir import Layout, Operation, Value
+
+
+def _same_registers(lw: Lowering, operation: Operation) -> None:
+    """The layout of the result names the same element in each register."""
+    (x,), (result,) = operation.operands, operation.results
+    lw.bind(result, Item(lw[x].name, result.type.scalar, lw.count(result)))
+
+
+lowers("expand_dims")(_same_registers)
+
+
+@lowers("reshape")
+def _reshape(lw: Lowering, operation: Operation) -> None:
+    (x,), (result,) = operation.operands, operation.results
+    if result.layout is None:  # to a scalar: all lanes hold the only element
+        item = lw[x]
+        lw.bind(result, Item(lw.parts(item)[0], item.kind))
+    else:
+        _same_registers(lw, operation)
+
+
+@lowers("permute")
+def _permute(lw: Lowering, operation: Operation) -> None:
+    """The image of each register moves with the axes, so the registers stay as they are."""
+    _same_registers(lw, operation)
+
+
+
+
+@lowers("broadcast")
+def _broadcast(lw: Lowering, operation: Operation) -> None:
+    """Along an axis of length 1: the coordinates along it are dropped."""
+    (x,), (result,) = operation.operands, operation.results
+    source, target = lw.layout(x), lw.layout(result)
+    where = {source.element(r, 0, 0): r for r in reversed(range(source.per_lane))}
+    registers = [
+        where[_narrowed(target.element(r, 0, 0), target.shape, source.shape)]
+        for r in range(target.per_lane)
+    ]
+    lw.bind(result, lw.pick(lw[x], registers))
+
+
+def _narrowed(flat: int, shape: tuple[int, ...], smaller: tuple[int, ...]) -> int:
+    """The flat index of an element when some axes shrink to length 1."""
+    found, scale = 0, 1
+    for n, m in zip(reversed(shape), reversed(smaller), strict=True):
+        flat, place = divmod(flat, n)
+        found += (place if m > 1 else 0) * scale
+        scale *= m
+    return found
+
+
+@lowers("join")
+def _join(lw: Lowering, operation: Operation) -> None:
+    """Register bit 0 of the result chooses the operand."""
+    a, b = operation.operands
+    (result,) = operation.results
+    count = lw.count(a)
+    assert count is not None and lw.layout(result).registers[0] == 1
+    mask = ", ".join(f"i32 {i + half * count}" for i in range(count) for half in (0, 1))
+    name = lw.b.value(f"shufflevector {lw[a]}, {lw[b]}, <{2 * count} x i32> <{mask}>")
+    lw.bind(result, name)
+
+
+@lowers("split")
+def _split(lw: Lowering, operation: Operation) -> None:
+    (x,) = operation.operands
+    registers = lw.layout(x).registers
+    bit = registers.index(1)
+    count = lw.count(x)
+    assert count is not None
+    for half, result in enumerate(operation.results):
+        chosen = [r for r in range(count) if (r >> bit & 1) == half]
+        item = lw.pick(lw[x], chosen)
+        if result.layout is None:
+            item = Item(lw.parts(item)[0], item.kind)
+        lw.bind(result, item)
+
+
+@lowers("convert")
+def _convert(lw: Lowering, operation: Operation) -> None:
+    from blockstep.compiler.lower.convert import convert
+
+    (x,), (result,) = operation.operands, operation.results
+    lw.bind(result, convert(lw, lw[x], lw.layout(x), lw.layout(result)))
+
+
