@@ -1,6 +1,7 @@
 """Block IR: a kernel as typed values in SSA form with structured control flow."""
 
 from blockstep.ir.core import Function, Location, Operation, Region, Value
+from blockstep.ir.layout import Layout
 from blockstep.ir.parse import ParseError, parse
 from blockstep.ir.structure import (
     CALL,
@@ -27,6 +28,7 @@ __all__ = [
     "WHILE",
     "YIELD",
     "Function",
+    "Layout",
     "Location",
     "Malformed",
     "Operation",
