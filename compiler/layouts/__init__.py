@@ -1,11 +1,13 @@
 """Layouts: algebra over F2, the layouts with a name, and conversions between them.
 
 `Layout` itself is in blockstep/ir/layout.py. Here: `linear` (questions), `shapes` (operations that
-move nothing), `named` (blocked layouts and fragments).
+move nothing), `named` (blocked layouts and fragments), `shared` and `swizzle` (shared memory),
+`convert` and `shuffle` (from one layout to another).
 """
 
 from __future__ import annotations
 
+from blockstep.compiler.layouts.convert import Conversion, Nothing, Registers, Shared, plan
 from blockstep.compiler.layouts.linear import (
     Bits,
     Holders,
@@ -40,12 +42,35 @@ from blockstep.compiler.layouts.shapes import (
     split,
     split_registers,
 )
+from blockstep.compiler.layouts.shared import (
+    Access,
+    SharedLayout,
+    accesses,
+    bank_conflicts,
+    row_major,
+    swizzle_128b,
+    swizzled,
+    widest,
+)
+from blockstep.compiler.layouts.shuffle import ByLane, Round, Shuffle
+from blockstep.compiler.layouts.swizzle import optimal_swizzle
 
 __all__ = [
+    "Access",
     "Bits",
+    "ByLane",
+    "Conversion",
     "Holders",
+    "Nothing",
     "Piece",
+    "Registers",
+    "Round",
+    "Shared",
+    "SharedLayout",
+    "Shuffle",
+    "accesses",
     "axis_bits",
+    "bank_conflicts",
     "blocked",
     "broadcast",
     "coalesced",
@@ -59,15 +84,21 @@ __all__ = [
     "join",
     "mma_accumulator",
     "mma_operand",
+    "optimal_swizzle",
     "permute",
     "placed",
+    "plan",
     "product",
     "redundant",
     "reshape",
+    "row_major",
     "same",
     "scalar",
     "slice_registers",
     "split",
     "split_registers",
+    "swizzle_128b",
+    "swizzled",
     "wgmma_accumulator",
+    "widest",
 ]
