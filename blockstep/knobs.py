@@ -281,6 +281,12 @@ class cache_knobs(base_knobs):
     manager_class = env_class("TRITON_CACHE_MANAGER", "CacheManager")
     remote_manager_class = env_class("TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend")
 
+    @property
+    def chosen_dir(self) -> str | None:
+        """`dir`, if it was assigned or is in the environment; None where it is the default."""
+        assigned: str | None = self.__dict__.get("dir")
+        return os.environ.get("TRITON_CACHE_DIR") if assigned is None else assigned
+
     def get_triton_dir(self, dirname: str) -> str:
         """The folder called `dirname` of the cache tree."""
         return os.path.join(self.home_dir, ".triton", dirname)

@@ -4,11 +4,17 @@ all make one of these."""
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
+from pathlib import Path
+
+from blockstep import knobs
 
 Program = tuple[int, int, int]
 
 MACHINES = ("grid", "step")
+CACHE_SIZE = 1 << 30
+_SIZE = re.compile(r"(\d+)([KMGT]?)(?:I?B)?", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +79,26 @@ def parse_program(text: str) -> Program:
 def parse_programs(text: str) -> tuple[Program, ...]:
     """`X,Y,Z;X,Y,Z` as program instances."""
     return tuple(parse_program(part) for part in text.split(";") if part.strip())
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: `BLOCKSTEP_CACHE_DIR`; else a folder of our own in Triton's
+    cache, if somebody chose one (`TRITON_CACHE_DIR`, `knobs.cache.dir`); else the user's cache
+    (`XDG_CACHE_HOME`, `~/.cache`)."""
+    if chosen := os.environ.get("BLOCKSTEP_CACHE_DIR"):
+        return Path(chosen)
+    if knobs.cache.chosen_dir:
+        return Path(knobs.cache.chosen_dir, "blockstep")
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "blockstep")
+
+
+def cache_size() -> int:
+    """How many bytes of compiled kernels are kept: `BLOCKSTEP_CACHE_SIZE` (`500M`, `2G`; 0: none),
+    or 1 GiB. Raises ValueError for anything else."""
+    text = os.environ.get("BLOCKSTEP_CACHE_SIZE")
+    if text is None:
+        return CACHE_SIZE
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"BLOCKSTEP_CACHE_SIZE={text!r}: a size is a number of bytes, 500M or 2G")
+    return int(found[1]) << 10 * " KMGT".index(found[2].upper() or " ")
