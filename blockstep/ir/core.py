@@ -251,12 +251,13 @@ def _copy_region(
         made = values[argument] = target.add_argument(argument.type, argument.name)
         made.layout = argument.layout
     for operation in source.operations:
-        target.append(_copy_operation(operation, values, functions))
+        target.append(copy_operation(operation, values, functions))
 
 
-def _copy_operation(
+def copy_operation(
     operation: Operation, values: dict[Value, Value], functions: dict[Function, Function]
 ) -> Operation:
+    """A copy that uses `values` for the operands, and is told of there; inner regions too."""
     attributes = {
         name: functions.get(value, value) if isinstance(value, Function) else value
         for name, value in operation.attributes.items()

@@ -34,6 +34,14 @@ def bits_of(kind: ty.dtype) -> int:
     return 64 if kind.scalar.is_ptr() else int(kind.scalar.primitive_bitwidth)
 
 
+def type_of(typed: str) -> str:
+    """The type of `type value`: `<4 x float>`, `ptr addrspace(3)`, `i32`."""
+    if typed.startswith("<"):
+        return typed[: typed.index(">") + 1]
+    words = typed.split(" ")
+    return " ".join(words[: 2 if words[1].startswith("addrspace") else 1])
+
+
 def vector(count: int | None, element: str) -> str:
     """`<count x element>`, or the element for a scalar."""
     return element if count is None else f"<{count} x {element}>"
@@ -127,7 +135,7 @@ class Builder:
 
     def call(self, result: str, name: str, operands: Sequence[str], attributes: str = "") -> str:
         """Calls a function that is declared by its use; `operands` are `type value`."""
-        kinds = ", ".join(o.rsplit(" ", 1)[0] for o in operands)
+        kinds = ", ".join(map(type_of, operands))
         self.declare(name, f"declare {result} @{name}({kinds}) {attributes}".rstrip())
         text = f"call {result} @{name}({', '.join(operands)})"
         if result == "void":

@@ -41,7 +41,8 @@ def _region(region: Region, outer: Known) -> None:
 def _key(operation: Operation) -> Hashable:
     operands = tuple(map(id, operation.operands))
     attributes = tuple((k, _exact(v)) for k, v in operation.attributes.items())
-    return operation.name, operands, attributes, tuple(id(r.type) for r in operation.results)
+    results = tuple((id(r.type), r.layout) for r in operation.results)
+    return operation.name, operands, attributes, results
 
 
 def _exact(value: Any) -> Hashable:

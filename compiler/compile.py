@@ -1,0 +1,71 @@
+"""A kernel from block IR to PTX: passes, placement, lowering, emission, in the order listed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from blockstep.compiler import passes
+from blockstep.compiler.analysis import Hint
+from blockstep.compiler.emit import emit
+from blockstep.compiler.lower import Module, Options, lower
+from blockstep.compiler.passes.inline import Inline
+from blockstep.compiler.placement import Place
+from blockstep.ir import Function, verify
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Compiled:
+    """One kernel's PTX, what a launch must know of it, and the stages on the way."""
+
+    module: Module
+    ptx: str
+    placed: Function
+    stages: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+Watch = Callable[[str, Function], None]
+"""Told the name of each pass that ran, and the function after it."""
+
+
+def place(
+    function: Function, options: Options, hints: Mapping[str, Hint], watch: Watch | None = None
+) -> Function:
+    """Placed IR of a function as the front end made it, which is left as it is."""
+    made = function.clone()
+    told = watch or _nobody
+    told("frontend", made)
+    for one in pipeline(options, hints):
+        passes.apply(one, made)
+        told(one.name, made)
+    verify(made)
+    return made
+
+
+def pipeline(options: Options, hints: Mapping[str, Hint]) -> list[passes.Pass]:
+    """The passes, in order."""
+    return [
+        Inline(),
+        *[one for one, _ in passes.PIPELINE],
+        Place(options.num_warps, options.capability, hints),
+        passes.CSE(),
+        passes.DCE(),
+    ]
+
+
+def _nobody(name: str, function: Function) -> None:
+    return None
+
+
+def compile_function(
+    function: Function, options: Options, hints: Mapping[str, Hint]
+) -> Compiled:
+    """PTX of a function as the front end made it. Raises UnsupportedError for what has no
+    lowering, with the line."""
+    placed = place(function, options, hints)
+    module = lower(placed, options)
+    ptx = emit(module.text, options.target, exact=options.exact)
+    return Compiled(module, ptx, placed)
+
+
+__all__ = ["Compiled", "compile_function", "pipeline", "place"]
