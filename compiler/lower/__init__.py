@@ -4,6 +4,7 @@ from blockstep.compiler.lower import (
     cast,
     control,
     creation,
+    dot,
     elementwise,
     math,
     memory,
@@ -16,5 +17,5 @@ from blockstep.compiler.lower.options import Options
 
 __all__ = [
     "LOWERINGS", "RULES", "Lowering", "Module", "Options", "Parameter", "Unlowered", "cast",
-    "control", "creation", "elementwise", "lower", "math", "memory", "reduce", "shape",
+    "control", "creation", "dot", "elementwise", "lower", "math", "memory", "reduce", "shape",
 ]  # fmt: skip

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from blockstep.compiler.layouts.shared import SharedLayout, accesses, widest
 from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout
+from blockstep.language import types as ty
 
 
 def convert(lw: Lowering, item: Item, source: Layout, target: Layout) -> Item:
@@ -51,3 +53,28 @@ def _offset(lw: Lowering, scratch: str, base: str, constant: int, size: int) -> 
     flat = lw.b.value(f"xor i32 {base}, {constant}") if constant else base
     moved = lw.b.value(f"mul nuw nsw i32 {flat}, {size}") if size > 1 else flat
     return lw.b.value(f"add nuw nsw i32 {scratch}, {moved}")
+
+
+def to_shared(lw: Lowering, item: Item, source: Layout, target: SharedLayout) -> Item:
+    """A block in shared memory of its own, as `target` says, which the asynchronous units may read:
+    its byte offset."""
+    size = lanes.bytes_of(item.kind)
+    place = lw.allocate(source.numel * size, 1024)
+    lw.barrier()  # whoever reads what lay there has read it
+    fill(lw, item, source, target, str(place))
+    if lw.options.capability >= 90:
+        lw.proxy_fence()
+    lw.barrier()
+    return Item(str(place), ty.int32)
+
+
+def fill(lw: Lowering, item: Item, source: Layout, target: SharedLayout, offset: str) -> None:
+    """Writes every element to its address, as wide as the two layouts allow."""
+    size = lanes.bytes_of(item.kind)
+    width = widest(source, target, size)
+    base = lw.base(source, target.address)
+    for access in accesses(source, target, width):
+        part = lw.pick(item, [registers[0] for registers in access.registers])
+        flat = lw.b.value(f"xor i32 {base}, {access.address}") if access.address else base
+        moved = lw.b.value(f"mul nuw nsw i32 {flat}, {size}")
+        lanes.put(lw, lw.b.value(f"add nuw nsw i32 {offset}, {moved}"), part)

@@ -70,6 +70,7 @@ class Lowering:
         self.barriers = 0  # written so far
         self.scratch_dirty = False  # whether lanes may still read scratch memory
         self.tid = self.lane = self.warp = ""
+        self.group = ""  # the warpgroup, in a uniform register: of kernels with products
 
     def at(self, operation: Operation) -> None:
         """Instructions from here on come from this operation's place in the source."""
@@ -110,8 +111,10 @@ class Lowering:
         return found
 
     def count(self, value: Value) -> int | None:
-        """Elements of a value in one lane; None for a scalar."""
-        return None if value.layout is None else 1 << len(value.layout.registers)
+        """Elements of a value in one lane; None for a scalar and for a block in shared memory,
+        which is its byte offset."""
+        layout = value.layout
+        return layout.per_lane if isinstance(layout, Layout) else None
 
     def type_of(self, value: Value) -> str:
         """The LLVM type of a value."""
@@ -322,6 +325,21 @@ class Lowering:
         self.scratch_bytes = max(self.scratch_bytes, size)
         self.scratch_dirty = True
         return "%scratch"
+
+    def allocate(self, size: int, alignment: int = 16) -> int:
+        """`size` bytes of shared memory for as long as the kernel runs: a byte offset."""
+        start = -(-self.shared_bytes // alignment) * alignment
+        self.shared_bytes = start + size
+        return start
+
+    def shared_address(self, offset: str) -> str:
+        """The address of a byte offset in the shared window: an i32."""
+        base = self.b.value(f"ptrtoint ptr addrspace(3) {SHARED} to i32")
+        return self.b.value(f"add i32 {base}, {offset}")
+
+    def proxy_fence(self) -> None:
+        """What this lane wrote to shared memory can be read by the asynchronous units."""
+        self.b.asm("void", "fence.proxy.async.shared::cta;", "~{memory}", [])
 
     def shared_pointer(self, offset: str) -> str:
         """The shared memory at a byte offset: a ptr addrspace(3)."""

@@ -69,6 +69,12 @@ def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:
     lw.tid = lw.b.call("i32", "llvm.nvvm.read.ptx.sreg.tid.x", [])
     lw.lane = lw.b.value(f"and i32 {lw.tid}, 31")
     lw.warp = lw.b.value(f"lshr i32 {lw.tid}, 5")
+    if any(operation.name == "dot" for operation in lw.function.walk()):
+        uniform = lw.b.call(
+            "i32", "llvm.nvvm.shfl.sync.idx.i32", ["i32 -1", f"i32 {lw.warp}", "i32 0", "i32 31"],
+            "#1",
+        )  # fmt: skip
+        lw.group = lw.b.value(f"lshr i32 {uniform}, 2")
     return declared, parameters
 
 

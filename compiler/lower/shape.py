@@ -3,9 +3,11 @@ where the elements already are."""
 
 from __future__ import annotations
 
-from blockstep.compiler.lower.core import Lowering, Unlowered, lowers
+from blockstep.compiler.layouts.shared import SharedLayout
+from blockstep.compiler.lower.convert import convert, to_shared
+from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.text import Item
-from blockstep.ir import Layout, Operation, Value
+from blockstep.ir import Operation
 
 
 def _same_registers(lw: Lowering, operation: Operation) -> None:
@@ -87,9 +89,10 @@ def _split(lw: Lowering, operation: Operation) -> None:
 
 @lowers("convert")
 def _convert(lw: Lowering, operation: Operation) -> None:
-    from blockstep.compiler.lower.convert import convert
-
     (x,), (result,) = operation.operands, operation.results
-    lw.bind(result, convert(lw, lw[x], lw.layout(x), lw.layout(result)))
+    if isinstance(result.layout, SharedLayout):
+        lw.bind(result, to_shared(lw, lw[x], lw.layout(x), result.layout))
+    else:
+        lw.bind(result, convert(lw, lw[x], lw.layout(x), lw.layout(result)))
 
 

@@ -29,7 +29,8 @@ class Homes:
     ) -> None:
         self.facts, self.num_warps, self.capability = facts, num_warps, capability
         self.home: dict[Value, Layout] = {}
-        self.anchors: dict[Operation, Layout] = {}  # accesses and products: how they want operands
+        self.anchors: dict[Operation, Layout] = {}  # how accesses and the like want operands
+        self.products: dict[Operation, products.Product] = {}
         self.demands: dict[Value, Layout] = {}
         self._forward(function.body)
         self._demand(function.body)
@@ -43,6 +44,13 @@ class Homes:
             numel *= n
         vector = max(1, min(4, numel // (32 * self.num_warps)))
         return layouts.coalesced(shape, tuple(reversed(range(len(shape)))), vector, self.num_warps)
+
+    def operand(self, operation: Operation, index: int) -> Any:
+        """How an operand of a product must be held: a Layout, a SharedLayout, or None."""
+        value = operation.operands[index]
+        return products.operand(
+            operation, index, self.products[operation], self.home.get(value)
+        )
 
     # ---- forward: homes follow from operands
 
@@ -70,9 +78,9 @@ class Homes:
             self._plain(operation)
 
     def _dot(self, operation: Operation) -> None:
-        chosen = products.choose(operation, self.num_warps, self.capability)
-        self.anchors[operation] = chosen
-        self._set(operation.results[0], chosen)
+        chosen = products.of(operation, self.num_warps, self.capability)
+        self.products[operation] = chosen
+        self._set(operation.results[0], chosen.accumulator)
 
     def _access(self, operation: Operation) -> None:
         if not operation.operands[0].type.shape:
@@ -204,7 +212,8 @@ class Homes:
             self._demand_structured(operation)
         elif operation.name == "dot":
             for index, operand in enumerate(operation.operands):
-                self._want(operand, products.operand(operation, index, self.anchors[operation]))
+                wish = self.operand(operation, index)
+                self._want(operand, wish if isinstance(wish, Layout) else None)
         elif anchor is not None:
             for operand in operation.operands:
                 if operand.type.shape == anchor.shape:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockstep.compiler.analysis import Hint, analyse
-from blockstep.compiler.placement import memory, products, rules
+from blockstep.compiler.layouts.shared import SharedLayout
+from blockstep.compiler.placement import memory, rules
 from blockstep.compiler.placement.homes import ACCESSES, Homes
 from blockstep.ir import CONVERT, Function, Layout, Operation, Region, Value
 
@@ -36,7 +37,7 @@ class Place:
 class _Placing:
     def __init__(self, homes: Homes, facts: Mapping[Value, Any]) -> None:
         self.homes, self.facts = homes, facts
-        self.made: dict[tuple[Value, Layout], Value] = {}
+        self.made: dict[tuple[Value, Any], Value] = {}
         self.templates: list[Operation] = []
 
     def function(self, function: Function) -> None:
@@ -58,14 +59,23 @@ class _Placing:
         elif name in ACCESSES:
             self.access(operation)
         elif name == "dot":
-            anchor = self.homes.anchors[operation]
-            for index in range(len(operation.operands)):
-                self.take(operation, index, products.operand(operation, index, anchor))
-            operation.results[0].layout = anchor
+            self.product(operation)
         elif self.is_template(operation):
             self.templates.append(operation)
         else:
             self.plain(operation)
+
+    def product(self, operation: Operation) -> None:
+        """A factor in shared memory is converted from the layout it is computed in."""
+        chosen = self.homes.products[operation]
+        for index, value in enumerate(operation.operands):
+            wish = self.homes.operand(operation, index)
+            if wish is None or (isinstance(wish, SharedLayout) and value.layout is None):
+                home = self.homes.home.get(value) or self.homes.default(value.type.shape)
+                self.take(operation, index, home)
+            if wish is not None:
+                self.take(operation, index, wish)
+        operation.results[0].layout = chosen.accumulator
 
     def is_template(self, operation: Operation) -> bool:
         """Whether the operation is made anew in each layout that is needed."""
@@ -102,21 +112,18 @@ class _Placing:
         for result in operation.results:
             result.layout = anchor
         if operation.name in ("load", "store"):
-            width = memory.access_width(operation, self.old_facts(operation), anchor)
+            width = memory.access_width(operation, self.facts, anchor)
             operation.attributes["vector"] = width
-
-    def old_facts(self, operation: Operation) -> Mapping[Value, Any]:
-        return self.facts
 
     # ---- values in a layout
 
-    def take(self, operation: Operation, index: int, layout: Layout | None) -> None:
+    def take(self, operation: Operation, index: int, layout: Any) -> None:
         """Makes an operand of an operation the same value in a layout."""
         value = operation.operands[index]
         if value.type.shape and layout is not None:
             operation.set_operand(index, self.require(value, layout))
 
-    def require(self, value: Value, layout: Layout) -> Value:
+    def require(self, value: Value, layout: Any) -> Value:
         """The value, held as `layout`."""
         if value.layout == layout:
             return value
@@ -125,9 +132,10 @@ class _Placing:
             known = self.made[value, layout] = self.make(value, layout)
         return known
 
-    def make(self, value: Value, layout: Layout) -> Value:
+    def make(self, value: Value, layout: Any) -> Value:
         producer = value.producer
-        if producer is not None and self.is_template(producer):
+        template = producer is not None and self.is_template(producer)
+        if producer is not None and template and isinstance(layout, Layout):
             return self.again(producer, value, layout)
         if value.layout is None:
             value.layout = layout

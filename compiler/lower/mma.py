@@ -1,0 +1,125 @@
+"""Products of one warp from fragments in registers (PTX ISA, mma.sync)."""
+
+from __future__ import annotations
+
+from blockstep.compiler.layouts import axes
+from blockstep.compiler.lower import lanes
+from blockstep.compiler.lower.core import Lowering
+from blockstep.compiler.lower.text import Item
+from blockstep.compiler.placement import products
+from blockstep.ir import Layout, Operation
+from blockstep.language import types as ty
+
+_NAMES = {"fp16": "f16", "bf16": "bf16", "fp32": "tf32", "fp8e4nv": "e4m3", "fp8e5": "e5m2",
+          "int8": "s8", "uint8": "u8", "fp64": "f64"}  # fmt: skip
+
+
+def product(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
+    """The sums of a product."""
+    a, b = operation.operands[:2]
+    (result,) = operation.results
+    layout = lw.layout(result)
+    size = products.of(operation, lw.options.num_warps, lw.options.capability).itemsize
+    if size == 8:
+        return _double(lw, operation, acc)
+    k = a.type.shape[-1]
+    step = 32 // size
+    a_words = _words(lw, operation, 0, size)
+    b_words = _words(lw, operation, 1, size)
+    kind = ty.int32 if result.type.scalar.is_int() else ty.float32
+    sums = _start(lw, acc, layout.per_lane, kind)
+    text = _instruction(a.type.scalar, b.type.scalar, kind, step)
+    steps = k // step
+    for first in range(0, layout.per_lane, 4):
+        row, column = _fragments(layout, first)
+        part = sums[first : first + 4]
+        for i in range(steps):
+            left = a_words[4 * (row * steps + i) :][:4]
+            right = b_words[2 * (column * steps + i) :][:2]
+            part = _multiply(lw, text, part, left, right, kind)
+        sums[first : first + 4] = part
+    return lw.join(sums, kind, layout.per_lane)
+
+
+def _words(lw: Lowering, operation: Operation, index: int, size: int) -> list[str]:
+    """The 32-bit registers of a factor's fragments; tf32 is rounded here."""
+    item = lw[operation.operands[index]]
+    if item.kind.is_fp32():
+        (item,) = lw.compute("round_tf32", {}, [ty.float32], [item])
+    return lanes.to_registers(lw, item)
+
+
+def _start(lw: Lowering, acc: Item | None, count: int, kind: ty.dtype) -> list[str]:
+    if acc is not None:
+        return lw.parts(acc)
+    return ["0" if kind.is_int() else "0.0"] * count
+
+
+def _fragments(layout: Layout, register: int) -> tuple[int, int]:
+    """Which of the lane's fragments along m (batches before) and n a register belongs to, in the
+    order in which the factors' registers hold them."""
+    m, n = len(layout.shape) - 2, len(layout.shape) - 1
+    row = column = rows = columns = 0
+    for k, image in enumerate(layout.registers[2:]):
+        place = axes.coordinates(layout.shape, image)
+        bit = register >> (k + 2) & 1
+        if place[n] and not any(place[:n]):
+            column |= bit << columns
+            columns += 1
+        elif place[m] and not place[n]:
+            row |= bit << rows
+            rows += 1
+        else:  # a batch: both factors have it
+            row |= bit << rows
+            column |= bit << columns
+            rows += 1
+            columns += 1
+    return row, column
+
+
+def _instruction(a: ty.dtype, b: ty.dtype, kind: ty.dtype, step: int) -> str:
+    left, right = _NAMES[a.name], _NAMES[b.name]
+    sums = "s32" if kind.is_int() else "f32"
+    return f"mma.sync.aligned.m16n8k{step}.row.col.{sums}.{left}.{right}.{sums}"
+
+
+def _multiply(
+    lw: Lowering, text: str, sums: list[str], left: list[str], right: list[str], kind: ty.dtype
+) -> list[str]:
+    letter, element = ("r", "i32") if kind.is_int() else ("f", "float")
+    constraints = [f"={letter}"] * 4 + ["r"] * 6 + [str(i) for i in range(4)]
+    operands = [f"i32 {w}" for w in [*left, *right]] + [f"{element} {s}" for s in sums]
+    result = "{" + ", ".join([element] * 4) + "}"
+    made = lw.b.asm(
+        result,
+        f"{text} {{$0, $1, $2, $3}}, {{$4, $5, $6, $7}}, {{$8, $9}}, {{$0, $1, $2, $3}};",
+        ",".join(constraints), operands, effects=True,
+    )  # fmt: skip
+    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(4)]
+
+
+def _double(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
+    """float64: m8n8k4, two of them one above the other in each fragment."""
+    a, b = operation.operands[:2]
+    layout = lw.layout(operation.results[0])
+    steps = a.type.shape[-1] // 4
+    left, right = lw.parts(lw[a]), lw.parts(lw[b])
+    sums = _start(lw, acc, layout.per_lane, ty.float64)
+    for first in range(0, layout.per_lane, 2):
+        row, column = _fragments(layout, first & ~3)
+        half = first >> 1 & 1
+        part = sums[first : first + 2]
+        for i in range(steps):
+            x = left[(row * steps + i) * 2 + half]
+            y = right[column * steps + i]
+            part = _multiply_double(lw, part, x, y)
+        sums[first : first + 2] = part
+    return lw.join(sums, ty.float64, layout.per_lane)
+
+
+def _multiply_double(lw: Lowering, sums: list[str], x: str, y: str) -> list[str]:
+    text = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0, $1}, {$2}, {$3}, {$0, $1};"
+    result = "{double, double}"
+    operands = [f"double {v}" for v in (x, y, *sums)]
+    made = lw.b.asm(result, text, "=d,=d,d,d,0,1", operands)
+    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(2)]
