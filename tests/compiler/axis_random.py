@@ -47,7 +47,9 @@ class Program:
             self.random.choice(moves)()
         self.emit("return", [], [])
 
-    def emit(self, name: str, operands: Sequence[Value], types: Any = None, **attributes: Any) -> Any:
+    def emit(
+        self, name: str, operands: Sequence[Value], types: Any = None, **attributes: Any
+    ) -> Any:
         from blockstep.ir import RETURN
 
         op = RETURN if name == "return" else OPS[name]
