@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from blockstep.compiler.analysis import Hint
+from blockstep.compiler.analysis.facts import step_of
 from blockstep.interp.control import breaks_hint
-from blockstep.ir import Function, Operation, Value
+from blockstep.ir import RETURN, Function, Operation, Value
 from blockstep.language import types as ty
 from blockstep.language.op import OPS
 
@@ -50,8 +51,6 @@ class Program:
     def emit(
         self, name: str, operands: Sequence[Value], types: Any = None, **attributes: Any
     ) -> Any:
-        from blockstep.ir import RETURN
-
         op = RETURN if name == "return" else OPS[name]
         if types is None:
             types = op.rule(*[v.type for v in operands], **attributes)
@@ -65,6 +64,11 @@ class Program:
                 self.data[value] = np.asarray(data)
         self._marks(made)
         return made.results[0] if made.results else None
+
+    def _made(self, name: str, operands: Sequence[Value], **attributes: Any) -> Value:
+        value = self.emit(name, operands, **attributes)
+        assert isinstance(value, Value)
+        return value
 
     def _marks(self, made: Operation) -> None:
         name, operands = made.name, made.operands
@@ -92,7 +96,7 @@ class Program:
         exact = x * 2 ** np.where((count >= 0) & (count < bits), count, 0)
         return bool((exact != self.data[made.results[0]].astype(object)).any())
 
-    def _number(self, kind: Any) -> int:
+    def _number(self, kind: Any) -> Any:
         random = self.random
         if random.random() < 0.7:
             return random.choice([1, 2, 3, 4, 7, 8, 12, 15, 16, 31, 32, 48, 64])
@@ -140,7 +144,7 @@ class Program:
 
     def _constant(self, kind: Any) -> Value:
         number = self._number(kind.scalar)
-        return self.emit("constant", [], type=kind, value=number)
+        return self._made("constant", [], type=kind, value=number)
 
     def _any(self, wanted: Any = lambda kind: True) -> Value | None:
         found = [v for v in self.data if wanted(v.type)]
@@ -160,7 +164,7 @@ class Program:
         if pick < 0.6 and kind.shape:
             one = self._any(lambda k: k is kind.scalar)
             if one is not None:
-                return self.emit("splat", [one], shape=kind.shape)
+                return self._made("splat", [one], shape=kind.shape)
         known = self._any(lambda k: k is kind)
         return known if known is not None else self._constant(kind)
 
@@ -213,7 +217,7 @@ class Program:
         if not x.type.shape:
             x = self.emit("splat", [x], shape=offset.type.shape)
         if x.type.shape == offset.type.shape:
-            self.emit("addptr", [x, offset], itemsize=x.type.scalar.element_ty.itemsize)
+            self.emit("addptr", [x, offset], itemsize=step_of(x.type))
 
     def _box(self) -> None:
         base = self._any(lambda k: k in POINTERS)
@@ -226,8 +230,7 @@ class Program:
         if self.random.random() < 0.6:
             scalars[-1] = self.emit("constant", [], type=ty.int64, value=1)
         if self.random.random() < 0.5:
-            size = base.type.element_ty.itemsize  # type: ignore[attr-defined]
-            self.emit("box_pointers", [base, *scalars], shape=shape, itemsize=size)
+            self.emit("box_pointers", [base, *scalars], shape=shape, itemsize=step_of(base.type))
         else:
             self.emit("box_mask", scalars, axes=tuple(range(len(shape))), shape=shape)
 
@@ -238,7 +241,7 @@ class Program:
         rank = max(1, len(x.type.shape))
         name = self.random.choice(["multiple_of", "max_contiguous", "max_constancy"])
         claimed = tuple(self.random.choice([1, 4, 8, 16]) for _ in range(rank))
-        kind = x.type.scalar
+        kind: Any = x.type.scalar
         size = kind.element_ty.itemsize if kind.is_ptr() else 1
         if not breaks_hint(self.data[x], name, claimed, size, 0):
             made = self.emit("hint", [x], hint=name, values=claimed)
