@@ -42,7 +42,7 @@ class Program:
         for _ in range(3):
             self._parameter()
         moves = [self._offsets, self._offsets, self._offsets, self._source, self._shape, self._shape, self._binary, self._binary, self._binary,
-                 self._binary, self._compare, self._select, self._cast, self._pointer, self._box,
+                 self._binary, self._compare, self._compare, self._select, self._cast, self._pointer, self._box,
                  self._hint, self._parameter]  # fmt: skip
         for _ in range(steps):
             self.random.choice(moves)()
@@ -159,7 +159,10 @@ class Program:
         """A value of the same shape, and of the same or of another type."""
         kind = ty.blocked(scalar or x.type.scalar, x.type.shape)
         pick = self.random.random()
-        if pick < 0.35:
+        if pick < 0.15 and x.type.scalar is kind.scalar and kind.scalar.is_int():
+            edge = int(self.random.choice(self.data[x].reshape(-1)))  # where comparisons change
+            return self._made("constant", [], type=kind, value=edge)
+        if pick < 0.4:
             return self._constant(kind)
         if pick < 0.6 and kind.shape:
             one = self._any(lambda k: k is kind.scalar)

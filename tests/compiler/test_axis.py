@@ -208,16 +208,16 @@ def test_a_negative_dividend_ends_the_runs_of_a_quotient() -> None:
       %s = splat %n.0 {{shape=(16,)}} : int32[16]
       %x = add %s, %r : int32[16]
       %c = constant {{type=!int32[16], value=8}} : int32[16]
-      %q = {} %x, %c : int32[16]
+      %q = {} %x, %c : {}[16]
       return
     }}"""
     known, negative = Hint(16, nonnegative=True), Hint(16)
-    assert facts_of(text.format("idiv"), n=known).constancy == (8,)
-    assert facts_of(text.format("idiv"), n=negative).constancy == (1,)
-    assert facts_of(text.format("irem"), n=known).contiguity == (8,)
-    assert facts_of(text.format("irem"), n=negative).contiguity == (1,)
-    assert facts_of(text.format("lt"), n=negative).constancy == (8,)
-    assert facts_of(text.format("le"), n=negative).constancy == (1,)
+    assert facts_of(text.format("idiv", "int32"), n=known).constancy == (8,)
+    assert facts_of(text.format("idiv", "int32"), n=negative).constancy == (1,)
+    assert facts_of(text.format("irem", "int32"), n=known).contiguity == (8,)
+    assert facts_of(text.format("irem", "int32"), n=negative).contiguity == (1,)
+    assert facts_of(text.format("lt", "int1"), n=negative).constancy == (8,)
+    assert facts_of(text.format("le", "int1"), n=negative).constancy == (1,)
 
 
 @blockstep.jit
