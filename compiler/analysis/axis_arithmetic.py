@@ -258,15 +258,16 @@ def addptr(operands: Operands, kind: dtype, itemsize: int) -> AxisFacts:
 
 
 def cast(x: AxisFacts, source: dtype, kind: dtype) -> AxisFacts:
-    """Between integers nothing is lost but runs that the new type cannot hold, and signs."""
+    """Between integers multiples stay; where values may leave the range, so do aligned runs only."""
     old, new = source.scalar, kind.scalar
     if new.is_int1() or not (old.is_int() and new.is_int()):
         return elementwise((x,), kind)
     if x.constant is not None:
         return constant(kind, wrapped(x.constant, kind))
-    keeps = new.primitive_bitwidth > old.primitive_bitwidth
-    nonnegative = unsigned(kind) or (x.nonnegative and keeps)
-    return counted(replace(x, nonnegative=nonnegative), kind)
+    lowest = 0 if x.nonnegative else old.lowest
+    if new.lowest <= lowest and old.highest <= new.highest:
+        return replace(x, nonnegative=x.nonnegative or unsigned(kind))
+    return counted(replace(x.cut(), nonnegative=unsigned(kind)), kind)
 
 
 def reinterpreted(x: AxisFacts, source: dtype, kind: dtype) -> AxisFacts:

@@ -59,7 +59,13 @@ class AxisFacts:
         """The same with runs of at most `longest`."""
         if max(self.contiguity) <= longest:
             return self
-        runs = tuple([min(run, longest) for run in self.contiguity])
+        return self._with_runs(tuple([min(run, longest) for run in self.contiguity]))
+
+    def cut(self) -> AxisFacts:
+        """The same with aligned runs only."""
+        return self._with_runs(tuple([self.aligned(axis) for axis in range(self.rank)]))
+
+    def _with_runs(self, runs: tuple[int, ...]) -> AxisFacts:
         starts = tuple([self.starts(axis, run) for axis, run in enumerate(runs)])
         return replace(self, contiguity=runs, divisibility=starts)
 
@@ -107,7 +113,8 @@ def uniform(kind: dtype, divisibility: int, nonnegative: bool = False) -> AxisFa
     """One value, unknown but for its divisibility, in every element."""
     shape = axes_of(kind)
     ones, starts = (1,) * len(shape), (min(divisibility, MOST),) * len(shape)
-    return AxisFacts(ones, starts, shape, None, nonnegative or unsigned(kind), step_of(kind))
+    sign = unsigned(kind) or (nonnegative and kind.scalar.is_int())
+    return AxisFacts(ones, starts, shape, None, sign, step_of(kind))
 
 
 def constant(kind: dtype, number: int) -> AxisFacts:
