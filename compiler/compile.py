@@ -9,7 +9,9 @@ from blockstep.compiler import passes
 from blockstep.compiler.analysis import Hint
 from blockstep.compiler.emit import emit
 from blockstep.compiler.lower import Module, Options, lower
+from blockstep.compiler.passes.flight import Flight
 from blockstep.compiler.passes.inline import Inline
+from blockstep.compiler.passes.pipeline import Pipeline
 from blockstep.compiler.placement import Place
 from blockstep.ir import Function, verify
 
@@ -48,6 +50,8 @@ def pipeline(options: Options, hints: Mapping[str, Hint]) -> list[passes.Pass]:
         Inline(),
         *[one for one, _ in passes.PIPELINE],
         Place(options.num_warps, options.capability, hints),
+        Flight(),
+        Pipeline(options.num_stages),
         passes.CSE(),
         passes.DCE(),
     ]

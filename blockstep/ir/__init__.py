@@ -3,7 +3,16 @@
 from blockstep.ir.core import Function, Location, Operation, Region, Value
 from blockstep.ir.layout import Layout
 from blockstep.ir.parse import ParseError, parse
-from blockstep.ir.placed import CONVERT, PLACED
+from blockstep.ir.placed import (
+    ASYNC_COMMIT,
+    ASYNC_COPY,
+    ASYNC_WAIT,
+    CONVERT,
+    DOT_WAIT,
+    PLACED,
+    RING,
+    SLOT,
+)
 from blockstep.ir.structure import (
     CALL,
     CONDITION,
@@ -19,13 +28,19 @@ from blockstep.ir.text import dump
 from blockstep.ir.verify import Malformed, verify
 
 __all__ = [
+    "ASYNC_COMMIT",
+    "ASYNC_COPY",
+    "ASYNC_WAIT",
     "CALL",
     "CONDITION",
     "CONVERT",
+    "DOT_WAIT",
     "FOR",
     "IF",
     "PLACED",
     "RETURN",
+    "RING",
+    "SLOT",
     "STRUCTURE",
     "TERMINATORS",
     "WHILE",

@@ -1,11 +1,16 @@
 """Operations that exist only in placed IR, where every block value has a layout.
 
 They move elements between holders (registers, lanes, warps, shared memory) and order those moves;
-none changes a value, so each has a meaning, and a machine that knows no layouts runs placed IR too.
+none changes a value. A *ring* is shared memory for several copies of one block, its slots: a copy
+is started into a slot, a later wait makes it complete, and reading a slot gives the block. What a
+matrix unit computes may be *in flight*: the sums exist once a wait has named them.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+from blockstep.language import types as ty
 from blockstep.language.op import Family, Op, same
 
 CONVERT = Op(
@@ -16,4 +21,41 @@ CONVERT = Op(
     "`m n -> m n`: the same block in the layout of the result.",
 )
 
-PLACED: dict[str, Op] = {op.name: op for op in (CONVERT,)}
+
+def _control(name: str, rule: Any, doc: str) -> Op:
+    return Op(name, Family.CONTROL, rule, None, doc)
+
+
+def _nothing(*_: ty.dtype, **__: Any) -> ty.dtype:
+    return ty.void
+
+
+def _block(*_: ty.dtype, shape: tuple[int, ...], element: ty.dtype, **__: Any) -> ty.dtype:
+    return ty.block_type(element, shape)
+
+
+def _all(*xs: ty.dtype, **__: Any) -> Any:
+    return xs if len(xs) > 1 else xs[0]
+
+
+RING = _control(
+    "ring", lambda **_: ty.int32, "`->` int32: shared memory for `slots` blocks of a shape."
+)
+ASYNC_COPY = _control(
+    "async_copy",
+    _nothing,
+    "`, , , m n, m n int1 ->`: starts to copy what the pointers name into a slot of a ring, if the "
+    "scalar condition holds; zeros where the mask is off.",
+)
+ASYNC_COMMIT = _control("async_commit", _nothing, "`->`: the copies started so far are a group.")
+ASYNC_WAIT = _control(
+    "async_wait", _nothing, "`->`: at most `pending` groups of copies are still under way."
+)
+SLOT = _control("slot", _block, "`, -> m n`: the block in a slot of a ring.")
+DOT_WAIT = _control(
+    "dot_wait", _all, "`m n, … -> m n, …`: the sums, with at most `pending` products in flight."
+)
+
+PLACED: dict[str, Op] = {
+    op.name: op for op in (CONVERT, RING, ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT, SLOT, DOT_WAIT)
+}

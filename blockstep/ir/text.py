@@ -74,7 +74,7 @@ def _operation(operation: Operation, names: _Names, depth: int, locations: bool)
     head += f" {attributes}" if attributes else ""
     if operation.results:
         results = ", ".join(names(r) for r in operation.results)
-        types = ", ".join(type_text(r.type) for r in operation.results)
+        types = ", ".join(type_text(r.type) + (f" {r.layout}" if r.layout is not None else "") for r in operation.results)
         head = f"{results} = {head} : {types}"
     where = _location(operation.location) if locations and operation.location else ""
     if not operation.regions:

@@ -1,6 +1,7 @@
 """Lowering: placed IR to LLVM IR, a file for each family of operations."""
 
 from blockstep.compiler.lower import (
+    asynchronous,
     cast,
     control,
     creation,
@@ -16,6 +17,6 @@ from blockstep.compiler.lower.module import Module, Parameter, lower
 from blockstep.compiler.lower.options import Options
 
 __all__ = [
-    "LOWERINGS", "RULES", "Lowering", "Module", "Options", "Parameter", "Unlowered", "cast",
+    "LOWERINGS", "RULES", "Lowering", "Module", "Options", "Parameter", "Unlowered", "asynchronous", "cast",
     "control", "creation", "dot", "elementwise", "lower", "math", "memory", "reduce", "shape",
 ]  # fmt: skip

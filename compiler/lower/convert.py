@@ -6,7 +6,7 @@ from blockstep.compiler.layouts.shared import SharedLayout, accesses, widest
 from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering
 from blockstep.compiler.lower.text import Item
-from blockstep.ir import Layout
+from blockstep.ir import Layout, Value
 from blockstep.language import types as ty
 
 
@@ -55,17 +55,19 @@ def _offset(lw: Lowering, scratch: str, base: str, constant: int, size: int) -> 
     return lw.b.value(f"add nuw nsw i32 {scratch}, {moved}")
 
 
-def to_shared(lw: Lowering, item: Item, source: Layout, target: SharedLayout) -> Item:
+def to_shared(
+    lw: Lowering, item: Item, source: Layout, target: SharedLayout, value: Value
+) -> Item:
     """A block in shared memory of its own, as `target` says, which the asynchronous units may read:
     its byte offset."""
     size = lanes.bytes_of(item.kind)
-    place = lw.allocate(source.numel * size, 1024)
+    place = lw.allocate(source.numel * size, 1024, value)
     lw.barrier()  # whoever reads what lay there has read it
-    fill(lw, item, source, target, str(place))
+    fill(lw, item, source, target, place)
     if lw.options.capability >= 90:
         lw.proxy_fence()
     lw.barrier()
-    return Item(str(place), ty.int32)
+    return Item(place, ty.int32)
 
 
 def fill(lw: Lowering, item: Item, source: Layout, target: SharedLayout, offset: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from blockstep.compiler.lower.options import Options
+from blockstep.compiler.lower.plan import Plan
 from blockstep.compiler.lower.text import Builder, Item, scalar_type, vector
 from blockstep.ir import Function, Layout, Operation, Value
 from blockstep.language import types as ty
@@ -63,18 +64,17 @@ class Lowering:
         self.options = options
         self.b = Builder()
         self.items: dict[Value, Item] = {}
-        self.shared_bytes = 0  # of memory that lives as long as the kernel
-        self.scratch_bytes = 0  # of memory that one operation uses and leaves, behind the former
+        self.plan = Plan()
+        self.position = 0  # of the operation being lowered
+        self.positions = {operation: i for i, operation in enumerate(function.walk())}
         self.strings: dict[str, str] = {}  # text -> name of a global constant
         self.sites: list[tuple[str, Any]] = []  # assertions: message and location
-        self.barriers = 0  # written so far
-        self.scratch_dirty = False  # whether lanes may still read scratch memory
         self.tid = self.lane = self.warp = ""
         self.group = ""  # the warpgroup, in a uniform register: of kernels with products
 
     def at(self, operation: Operation) -> None:
         """Instructions from here on come from this operation's place in the source."""
-        self.operation = operation
+        self.position = self.positions[operation]
 
     # ---- values
 
@@ -310,27 +310,21 @@ class Lowering:
 
     def barrier(self) -> None:
         """All lanes of the CTA wait for each other; their shared memory accesses are ordered."""
-        self.barriers += 1
         if self.options.num_warps == 1:
             self.b.call("void", "llvm.nvvm.bar.warp.sync", ["i32 -1"], "#1")
         else:
             self.b.call("void", "llvm.nvvm.barrier.cta.sync.aligned.all", ["i32 0"], "#1")
-        self.scratch_dirty = False
 
     def scratch(self, size: int) -> str:
-        """`size` bytes of shared memory for one operation, free of readers: an i32 offset.
-
-        What is written there is read before the next call."""
+        """`size` bytes of shared memory for the operation being lowered, free of readers: an i32
+        offset."""
         self.barrier()
-        self.scratch_bytes = max(self.scratch_bytes, size)
-        self.scratch_dirty = True
-        return "%scratch"
+        return self.plan.add(size, 16, self.position, self.position).name
 
-    def allocate(self, size: int, alignment: int = 16) -> int:
-        """`size` bytes of shared memory for as long as the kernel runs: a byte offset."""
-        start = -(-self.shared_bytes // alignment) * alignment
-        self.shared_bytes = start + size
-        return start
+    def allocate(self, size: int, alignment: int, value: Value) -> str:
+        """`size` bytes of shared memory until the last use of a value: an i32 offset."""
+        last = max((self.positions[use] for use, _ in value.uses), default=self.position)
+        return self.plan.add(size, alignment, self.position, last).name
 
     def shared_address(self, offset: str) -> str:
         """The address of a byte offset in the shared window: an i32."""

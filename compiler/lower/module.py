@@ -11,7 +11,6 @@ from blockstep.compiler.lower.options import Options
 from blockstep.compiler.lower.text import Item, scalar_type
 from blockstep.errors import UnsupportedError
 from blockstep.ir import Function, Value
-from blockstep.language import types as ty
 
 WARP = 32
 
@@ -45,8 +44,12 @@ def lower(function: Function, options: Options) -> Module:
         lw.b.effect("ret void")
     except Unlowered as unlowered:
         raise _unsupported(unlowered) from unlowered
+    for operation in function.walk():
+        if operation.name in ("for", "while"):
+            inside = [lw.positions[inner] for inner in operation.walk()]
+            lw.plan.loops.append((inside[0] + 1, inside[-1]))
+    shared = lw.plan.place()
     text = _text(lw, declared)
-    shared = lw.shared_bytes + lw.scratch_bytes
     return Module(text, function.name, tuple(parameters), shared, tuple(lw.sites))
 
 
@@ -81,7 +84,7 @@ def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:
 def _parameter(value: Value) -> tuple[str, str]:
     kind = value.type
     if kind.is_ptr():
-        return "pointer", "ptr addrspace(1) align 16" if False else "ptr addrspace(1)"
+        return "pointer", "ptr addrspace(1)"
     if kind.is_int1():
         return "i8", "i8"
     if kind.is_floating() and kind.primitive_bitwidth < 32:
@@ -111,7 +114,7 @@ def _text(lw: Lowering, declared: list[str]) -> str:
         *lw.strings.values(),
         f"define ptx_kernel void @{lw.function.name}({', '.join(declared)}) #0 {{",
         "entry:",
-        f"  %scratch = add i32 {lw.shared_bytes}, 0",
+        *[f"  {b.name} = add i32 {b.offset}, 0" for b in lw.plan.buffers],
         *lw.b.lines,
         "}",
         f'attributes #0 = {{ "nvvm.reqntid"="{threads}" }}',
@@ -119,5 +122,3 @@ def _text(lw: Lowering, declared: list[str]) -> str:
     ]
     return "\n".join(lines) + "\n"
 
-
-_ = ty

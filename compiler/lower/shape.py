@@ -91,7 +91,7 @@ def _split(lw: Lowering, operation: Operation) -> None:
 def _convert(lw: Lowering, operation: Operation) -> None:
     (x,), (result,) = operation.operands, operation.results
     if isinstance(result.layout, SharedLayout):
-        lw.bind(result, to_shared(lw, lw[x], lw.layout(x), result.layout))
+        lw.bind(result, to_shared(lw, lw[x], lw.layout(x), result.layout, result))
     else:
         lw.bind(result, convert(lw, lw[x], lw.layout(x), lw.layout(result)))
 

@@ -29,7 +29,7 @@ class Place:
 
     def apply(self, function: Function) -> None:
         """Places a function that calls no other."""
-        facts = analyse(function, self.hints or {})
+        facts = analyse(function, self.hints or {}, trust_dividends=True)
         homes = Homes(function, facts, self.num_warps, self.capability)
         _Placing(homes, facts).function(function)
 
@@ -47,8 +47,8 @@ class _Placing:
                 operation.erase()
 
     def region(self, region: Region) -> None:
-        for operation in list(region.operations):
-            self.one(operation)
+        for operation in list(region.operations[:-1]):
+            self.one(operation)  # the terminator gets what the owner of the region asks for
 
     # ---- operations that stay where they are
 

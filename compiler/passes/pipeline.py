@@ -1,0 +1,334 @@
+"""Software pipelining: what a loop's products read is copied into shared memory iterations ahead.
+
+Of a loop whose loads only feed products, the addresses and masks (pure operations on what the loop
+carries) are computed a second time, `stages - 1` iterations ahead, and the loads become
+asynchronous copies into a ring of `stages` slots. Placed IR in, placed IR out; the sums and their
+order stay what they were.
+
+    prologue   for s < stages - 1: copy(iteration s) -> slot s; commit
+    iteration  wait until its slot is filled; barrier; read the slot; products in flight;
+               copy(iteration + stages - 1) -> the slot read in the iteration before; commit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockstep.compiler.layouts.shared import SharedLayout, widest
+from blockstep.compiler.passes.effects import is_pure
+from blockstep.ir import (
+    ASYNC_COMMIT,
+    ASYNC_COPY,
+    ASYNC_WAIT,
+    FOR,
+    RING,
+    SLOT,
+    Function,
+    Location,
+    Operation,
+    Region,
+    Value,
+)
+from blockstep.ir.core import copy_operation
+from blockstep.language import types as ty
+from blockstep.language.op import OPS
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Loops of products, with `stages` slots; fewer than two leave them as they are."""
+
+    stages: int = 3
+    name: str = "pipeline"
+
+    def apply(self, function: Function) -> None:
+        """Pipelines every innermost loop that can be."""
+        for operation in list(function.walk()):
+            if operation.op is FOR:
+                told = operation.attributes.get("num_stages")
+                stages = self.stages if told is None else int(told)
+                found = _loads(operation)
+                if stages > 1 and found:
+                    _Pipelining(operation, found, stages).run()
+
+
+@dataclass(slots=True)
+class _Load:
+    """A load, and the conversion that puts its block into shared memory."""
+
+    load: Operation
+    convert: Operation
+    layout: SharedLayout
+    vector: int
+    ring: Value | None = None
+
+
+def _loads(loop: Operation) -> list[_Load]:
+    (body,) = loop.regions
+    found = [one for one in map(_candidate, body.operations) if one is not None]
+    inside = set(body.operations)
+    kept = []
+    for one in found:
+        needed = _slice(loop, [one.load])
+        if needed is not None and needed <= inside:
+            kept.append(one)
+    return kept
+
+
+def _candidate(load: Operation) -> _Load | None:
+    if load.name != "load" or not load.results[0].type.shape or load.attributes.get("volatile"):
+        return None
+    uses = load.results[0].uses
+    if len(uses) != 1 or uses[0][0].name != "convert":
+        return None
+    convert = uses[0][0]
+    layout, source = convert.results[0].layout, load.results[0].layout
+    if not isinstance(layout, SharedLayout) or convert.parent is not load.parent:
+        return None
+    element = load.results[0].type.scalar
+    vector = min(load.attributes.get("vector", 1), widest(source, layout, element.itemsize))
+    if vector * element.itemsize < 4 or element.is_int1() or not _zero_filled(load):
+        return None
+    return _Load(load, convert, layout, vector)
+
+
+def _parts(load: Operation) -> dict[str, Value | None]:
+    slots = load.attributes.get("operand_slots", (True,) * len(load.operands))
+    given = iter(load.operands)
+    found = {
+        name: next(given) if there else None
+        for name, there in zip(("pointer", "mask", "other"), slots, strict=False)
+    }
+    return {name: found.get(name) for name in ("pointer", "mask", "other")}
+
+
+def _zero_filled(load: Operation) -> bool:
+    """Whether a masked lane gets zero, as a copy leaves it."""
+    other = _parts(load)["other"]
+    while other is not None and other.producer is not None:
+        producer = other.producer
+        if producer.name == "constant":
+            value = producer.attributes["value"]
+            return bool(value == 0 and str(value)[0] != "-")
+        if producer.name not in ("splat", "cast", "broadcast"):
+            return False
+        other = producer.operands[0]
+    return other is None
+
+
+def _slice(loop: Operation, roots: Iterable[Operation]) -> set[Operation] | None:
+    """The pure operations of the loop's body that the addresses of loads need, in this iteration
+    and, through what is carried, in earlier ones; None if one is not pure."""
+    (body,) = loop.regions
+    needed: set[Operation] = set()
+    work = [v for root in roots for v in root.operands]
+    seen: set[Value] = set()
+    while work:
+        value = work.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value.owner is body:
+            if value.index:
+                work.append(body.terminator.operands[value.index - 1])
+        elif value.producer is not None and value.producer.parent is body:
+            if not is_pure(value.producer):
+                return None
+            needed.add(value.producer)
+            work += value.producer.operands
+    return needed | set(roots)
+
+
+@dataclass(slots=True)
+class _Pipelining:
+    loop: Operation
+    loads: list[_Load]
+    stages: int
+    ahead: list[int] = field(default_factory=list)  # carried values that addresses need
+    order: list[Operation] = field(default_factory=list)  # what computes addresses and masks
+
+    @property
+    def location(self) -> Location | None:
+        """Of the first load."""
+        return self.loads[0].load.location
+
+    def run(self) -> None:
+        (body,) = self.loop.regions
+        needed = _slice(self.loop, [one.load for one in self.loads])
+        assert needed is not None
+        chosen = {one.load for one in self.loads}
+        self.order = [op for op in body.operations if op in needed and op not in chosen]
+        reads = [*self.order, *chosen]
+        self.ahead = sorted(
+            {v.index for op in reads for v in op.operands if v.owner is body and v.index}
+            | self._carried_reach(body, needed)
+        )
+        self._rings()
+        state = self._prologue(body)
+        self._rewrite(body, state)
+
+    def _carried_reach(self, body: Region, needed: set[Operation]) -> set[int]:
+        """Carried values whose next value is another carried value."""
+        found: set[int] = set()
+        work = [
+            v for op in needed for v in op.operands if v.owner is body and v.index
+        ]
+        while work:
+            value = work.pop()
+            if value.index in found:
+                continue
+            found.add(value.index)
+            following = body.terminator.operands[value.index - 1]
+            if following.owner is body and following.index:
+                work.append(following)
+        return found
+
+    # ---- building
+
+    def _emit(
+        self, name: str, operands: list[Value], kinds: list[ty.dtype], attributes: dict[str, Any],
+        before: Operation, layout: Any = None,
+    ) -> Value | None:  # fmt: skip
+        op = name if not isinstance(name, str) else OPS[name]
+        made = Operation(op, operands, kinds, attributes, location=self.location)  # type: ignore[arg-type]
+        made.insert_before(before)
+        if not made.results:
+            return None
+        made.results[0].layout = layout
+        return made.results[0]
+
+    def _constant(self, value: int, kind: ty.dtype, before: Operation) -> Value:
+        found = self._emit("constant", [], [kind], {"type": kind, "value": value}, before)
+        assert found is not None
+        return found
+
+    def _rings(self) -> None:
+        for one in self.loads:
+            block = one.load.results[0].type
+            told = {"slots": self.stages, "shape": tuple(block.shape), "element": block.scalar}
+            one.ring = self._emit(RING, [], [ty.int32], told, self.loop)  # type: ignore[arg-type]
+
+    def _fetch(
+        self, state: list[Value], slot: Value, body: Region, before: Operation
+    ) -> list[Value]:
+        """Copies of the iteration that `state` (index, carried values) describes, if there is one,
+        and the state of the next."""
+        index, *carried = state
+        upper, step = self.loop.operands[1:3]
+        values: dict[Value, Value] = {body.arguments[0]: index}
+        for place, value in zip(self.ahead, carried, strict=True):
+            values[body.arguments[place]] = value
+        test = "gt" if _is_negative(step) else "lt"
+        active = self._emit(test, [index, upper], [ty.int1], {}, before)
+        assert active is not None
+        mapping = _Outer(values)
+        for operation in self.order:
+            copy_operation(operation, mapping, {}).insert_before(before)
+        for one in self.loads:
+            self._copy(one, mapping, slot, active, before)
+        self._emit(ASYNC_COMMIT, [], [], {}, before)  # type: ignore[arg-type]
+        following = self._emit("add", [index, step], [index.type], {}, before)
+        assert following is not None
+        yielded = body.terminator.operands
+        return [following, *(mapping[yielded[place - 1]] for place in self.ahead)]
+
+    def _copy(
+        self, one: _Load, mapping: _Outer, slot: Value, active: Value, before: Operation
+    ) -> None:
+        parts = _parts(one.load)
+        pointer, mask = parts["pointer"], parts["mask"]
+        assert pointer is not None and one.ring is not None
+        operands = [one.ring, slot, active, mapping[pointer]]
+        if mask is not None:
+            operands.append(mapping[mask])
+        told = {
+            "vector": one.vector, "layout": one.layout,
+            "operand_slots": (True, True, True, True, mask is not None),
+        }  # fmt: skip
+        self._emit(ASYNC_COPY, operands, [], told, before)  # type: ignore[arg-type]
+
+    def _prologue(self, body: Region) -> list[Value]:
+        state = [self.loop.operands[0], *(self.loop.operands[2 + place] for place in self.ahead)]
+        for number in range(self.stages - 1):
+            slot = self._constant(number, ty.int32, self.loop)
+            state = self._fetch(state, slot, body, self.loop)
+        return state
+
+    def _rewrite(self, body: Region, state: list[Value]) -> None:
+        """The loop carries the state of the fetch, and the slots to read and to fill."""
+        loop = self.loop
+        first = [
+            *state,
+            self._constant(0, ty.int32, loop),
+            self._constant(self.stages - 1, ty.int32, loop),
+        ]
+        arguments = []
+        for value in first:
+            loop.add_operand(value)
+            argument = body.add_argument(value.type)
+            argument.layout = value.layout
+            arguments.append(argument)
+            result = Value(value.type, loop, len(loop.results))
+            result.layout = value.layout
+            loop.results.append(result)
+        *ahead, read, write = arguments
+        self._read(body, read)
+        last = body.terminator
+        place = _after_first_product(body, last)
+        following = self._fetch(list(ahead), write, body, place)
+        for one in self.loads:
+            one.convert.erase()
+            one.load.erase()
+        count = self._constant(self.stages, ty.int32, last)
+        zero = self._constant(0, ty.int32, last)
+        one_more = self._constant(1, ty.int32, last)
+        turned = [self._turn(slot, one_more, count, zero, last) for slot in (read, write)]
+        for value in [*following, *turned]:
+            last.add_operand(value)
+
+    def _turn(
+        self, slot: Value, one: Value, count: Value, zero: Value, before: Operation
+    ) -> Value:
+        more = self._emit("add", [slot, one], [ty.int32], {}, before)
+        assert more is not None
+        past = self._emit("eq", [more, count], [ty.int1], {}, before)
+        assert past is not None
+        found = self._emit("select", [past, zero, more], [ty.int32], {}, before)
+        assert found is not None
+        return found
+
+    def _read(self, body: Region, read: Value) -> None:
+        first = body.operations[0]
+        self._emit(ASYNC_WAIT, [], [], {"pending": self.stages - 2}, first)  # type: ignore[arg-type]
+        self._emit("barrier", [], [], {}, first)
+        for one in self.loads:
+            result = one.convert.results[0]
+            told = {"shape": tuple(result.type.shape), "element": result.type.scalar}
+            assert one.ring is not None
+            block = self._emit(SLOT, [one.ring, read], [result.type], told, first, one.layout)  # type: ignore[arg-type]
+            assert block is not None
+            result.replace_with(block)
+
+
+class _Outer(dict[Value, Value]):
+    """Values of the loop by the copies that stand for them; a value from outside is itself."""
+
+    def __missing__(self, value: Value) -> Value:
+        return value
+
+
+def _after_first_product(body: Region, last: Operation) -> Operation:
+    """Copies are started once a product is under way; without one, at the end."""
+    for number, operation in enumerate(body.operations):
+        if operation.name == "dot" and operation.attributes.get("in_flight"):
+            return body.operations[number + 1]
+    return last
+
+
+def _is_negative(step: Value) -> bool:
+    producer = step.producer
+    return producer is not None and producer.name == "constant" and producer.attributes["value"] < 0
+
+
