@@ -81,7 +81,7 @@ def arguments_of(bound: Bound) -> dict[str, Any]:
 def needs_step(current: Session) -> str | None:
     """Why somebody needs the program instances one after another, if anybody does."""
     chosen = current.options
-    if chosen.machine != "grid":
+    if chosen.machine == "step":
         return ""
     if chosen.programs is not None:
         return "only some program instances were asked for"

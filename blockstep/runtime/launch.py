@@ -43,6 +43,10 @@ from blockstep.language.function import JITFunction, register_launcher
 from blockstep.runtime import children, execution, gridded, orders, session
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
+from blockstep.runtime.gpu import machine as gpu
+from blockstep.runtime.gpu.host_arrays import InPlace
+from blockstep.runtime.gpu.machine import SHORT
+from blockstep.runtime.gpu.selection import check_choice, may_want, wants_gpu
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
 
@@ -61,20 +65,29 @@ def launch(
 ) -> CompiledKernel:
     """Runs `function` over `grid`. With `warmup`, only checks what a launch would check."""
     __tracebackhide__ = True
+    short = function.device_caches.get(SHORT)
+    if short is not None and not warmup:
+        done: CompiledKernel | None = short(args, kwargs, grid)
+        if done is not None:
+            return done
     options, named = split_options(kwargs, function)
     options["debug"] = kwargs.get("debug", function.debug) or knobs.runtime.debug
     for hook in function.pre_run_hooks:
         hook(*args, **kwargs)
     host = _host_span()
-    bound = bind(
-        function.params, args, named, kernel=function.__name__, passed_at=host, options=OPTIONS
-    )
-    check_options(options)
-    name = function.__name__
-    if function.has_repr:
-        name = function.repr(specialization(function, bound))
-    handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
     current = session.current()
+    on_gpu = may_want(current)
+    if on_gpu:
+        check_choice(current)
+    told = {"kernel": function.__name__, "passed_at": host, "options": OPTIONS}
+    bound = bind(function.params, args, named, **told, devices=InPlace() if on_gpu else None)
+    check_options(options)
+    if on_gpu and wants_gpu(bound, current):
+        return _on_gpu(function, bound, options, args, kwargs, None if warmup else grid)
+    if on_gpu:
+        bound = bind(function.params, args, named, **told)
+    name = _name(function, bound)
+    handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
     if warmup:
         _body(function, bound, options, current, host)
         _compile_all(function, bound, options["num_warps"])
@@ -86,6 +99,40 @@ def launch(
     knobs.runtime.launch_enter_hook(told)
     _run(function, bound, size, options, host, current)
     knobs.runtime.launch_exit_hook(told)
+    return handle
+
+
+def _name(function: JITFunction, bound: Bound) -> str:
+    """The name under which profilers know the kernel."""
+    return (
+        function.repr(specialization(function, bound)) if function.has_repr else function.__name__
+    )
+
+
+def _on_gpu(
+    function: JITFunction,
+    bound: Bound,
+    options: dict[str, Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    grid: Any,
+) -> CompiledKernel:
+    """The launch (without a grid: what precedes one) on the gpu machine."""
+    device = gpu.machine()
+    prepared = device.prepare(function, bound, options, _name(function, bound))
+    handle = prepared.handle
+    if grid is None:
+        return handle
+    size = grid_size(grid, bound)
+    handle.load()
+    told = handle.launch_metadata(size, bound.values)
+    knobs.runtime.launch_enter_hook(told)
+    device.launch(prepared, bound, size)
+    knobs.runtime.launch_exit_hook(told)
+    short = function.device_caches.get(SHORT)
+    if short is None:
+        short = function.device_caches[SHORT] = gpu.Shortcut(function, device)
+    short.add(args, kwargs, bound, prepared)
     return handle
 
 

@@ -68,7 +68,7 @@ def packable(parameter: Param, value: Any) -> Any:
     kind = parameter.kind
     if kind in _BITS:
         half = 1 << (_BITS[kind] - 1)
-        return (value + half & 2 * half - 1) - half
+        return ((value + half) & (2 * half - 1)) - half
     if kind == "f32":
         return ctypes.c_float(value).value
     if kind in ("f16", "bf16"):
@@ -148,6 +148,10 @@ class Launcher:
                 self.loaded.registers * binary.threads, device.registers,
                 "registers", binary.name, device.name, help,
             )  # fmt: skip
+        for axis, n, limit in zip("xyz", grid, device.grid_limits, strict=True):
+            if n > limit:
+                help = "use fewer program instances, each with more work, or another axis"
+                return DoesNotFit(n, limit, f"grid {axis}", binary.name, device.name, help)
         size = "x".join(map(str, grid))
         tried = (
             f"launching a grid of {size} program instances with {binary.num_warps} warps and "

@@ -187,7 +187,7 @@ class Recording:
     def do_cuMemFree(self, address: int) -> None:
         del self.memory[int(address)]
 
-    def do_cuMemcpyHtoD(self, address: int, source: int, nbytes: int) -> None:
+    def do_cuMemcpyHtoDAsync(self, address: int, source: int, nbytes: int, stream: int) -> None:
         ctypes.memmove(int(address), source, nbytes)
 
     def do_cuMemcpyDtoH(self, target: int, address: int, nbytes: int) -> None:
