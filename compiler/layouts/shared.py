@@ -106,10 +106,9 @@ def swizzle_128b(
     for axis in order[2:]:
         straight += _axis_addresses(shape, axis)
     chunk, atom_row = axes.bits_of(16 // itemsize), axes.bits_of(128 // itemsize)
-    for bit in range(axes.bits_of(width // 16)):
-        # Rows are bits at and above the width: the matrix may have too few for all of them.
-        if atom_row + bit < len(near) + axes.bits_of(shape[rows]):
-            straight[atom_row + bit] ^= straight[chunk + bit]
+    # The hardware looks at addresses, not rows: of a box of fewer rows the next box's bits count.
+    for bit in range(min(axes.bits_of(width // 16), max(0, len(straight) - atom_row))):
+        straight[atom_row + bit] ^= straight[chunk + bit]
     return SharedLayout(tuple(shape), tuple(straight))
 
 

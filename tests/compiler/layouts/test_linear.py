@@ -103,9 +103,7 @@ def test_contiguous_registers_hold_neighbours_from_a_multiple_on(
 
 
 @given(layouts(), st.data())
-def test_axis_bits_are_those_that_move_along_the_axis(
-    layout: Layout, data: st.DataObject
-) -> None:
+def test_axis_bits_are_those_that_move_along_the_axis(layout: Layout, data: st.DataObject) -> None:
     if not layout.shape:
         return
     axis = data.draw(st.integers(-layout.rank, layout.rank - 1))

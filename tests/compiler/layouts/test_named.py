@@ -15,7 +15,9 @@ from tests.compiler.layouts.random_layouts import shapes, table
 
 def powers(product: int, count: int) -> st.SearchStrategy[list[int]]:
     """Lists of powers of two with a product."""
-    cuts = st.lists(st.integers(0, product.bit_length() - 1), min_size=count - 1, max_size=count - 1)
+    cuts = st.lists(
+        st.integers(0, product.bit_length() - 1), min_size=count - 1, max_size=count - 1
+    )
 
     def between(cuts: list[int]) -> list[int]:
         edges = [0, *sorted(cuts), product.bit_length() - 1]
