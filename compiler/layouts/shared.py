@@ -15,6 +15,7 @@ from functools import cached_property
 from math import prod
 
 from blockstep.compiler.layouts import axes, f2
+from blockstep.compiler.layouts.linear import ByLane
 from blockstep.ir.layout import Layout, rank, xor
 
 BANKS = 32
@@ -117,8 +118,7 @@ class Access:
     """One vector load or store of a lane."""
 
     address: int
-    """The registers' part of the first address, in elements: XOR it with the lane's and the
-    warp's parts."""
+    """The registers' part of the first address, in elements: XOR it with `lane_addresses`."""
     registers: tuple[tuple[int, ...], ...]
     """For each element of the vector, the registers that hold it: a store takes the first, a
     load fills all."""
@@ -151,6 +151,16 @@ def accesses(layout: Layout, shared: SharedLayout, vector: int) -> tuple[Access,
     if not whole or any(address % vector for address in others):
         raise ValueError(f"the lanes of {layout} do not hold vectors of {vector} elements")
     return tuple(Access(at, tuple(map(tuple, slots))) for at, slots in found.items())
+
+
+def lane_addresses(layout: Layout, shared: SharedLayout) -> ByLane:
+    """The part of an address, in elements, that the lane, the warp and the CTA decide: where the
+    element of register 0 lies."""
+    return ByLane(
+        f2.compose(shared.addresses, layout.lanes),
+        f2.compose(shared.addresses, layout.warps),
+        f2.compose(shared.addresses, layout.ctas),
+    )
 
 
 def lane_bits_at_once(size: int) -> int:

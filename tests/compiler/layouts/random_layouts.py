@@ -75,7 +75,7 @@ def _bases(draw: Any, count: int, numel: int) -> list[int]:
     if kind == "tidy":
         return list(draw(st.permutations([*units, *[0] * (count - len(units))])))
     one = st.sampled_from([0, *units]) if kind == "sparse" else st.integers(0, numel - 1)
-    bases = draw(st.lists(one, min_size=count, max_size=count))
+    bases: list[int] = draw(st.lists(one, min_size=count, max_size=count))
     for missing in f2.extend(bases, units):
         spare = set(range(count)) - set(f2.independent(bases))
         bases[draw(st.sampled_from(sorted(spare)))] ^= missing

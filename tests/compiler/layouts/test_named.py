@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blockstep.compiler import layouts as ll
-from tests.compiler.layouts.random_layouts import shapes, table
+from blockstep.compiler.layouts import axes
+from blockstep.ir import Layout
+from tests.compiler.layouts.random_layouts import Array, shapes, table
 
 
 def powers(product: int, count: int) -> st.SearchStrategy[list[int]]:
@@ -55,7 +57,7 @@ def test_blocked_is_nested_boxes_that_wrap_around(
             shape, held, lanes, warps, box, inner,
             digits(lane, lanes, order), digits(warp, warps, order), outer, strict=True,
         )  # fmt: skip
-        position = [(i + h * (l + n * w) + b * o) % s for s, h, n, _, b, i, l, w, o in at]
+        position = [(i + h * (a + n * w) + b * o) % s for s, h, n, _, b, i, a, w, o in at]
         assert elements[warp, lane, register] == np.ravel_multi_index(position, shape)
 
 
@@ -87,9 +89,9 @@ def test_coalesced_has_vectors_of_the_width_asked_for(
     assert ll.contiguous(layout, order) >= min(vector, shape[order[0]])
 
 
-def fragment(elements: np.ndarray, shape: tuple[int, ...], lane: int, register: int) -> tuple:
+def fragment(elements: Array, shape: tuple[int, ...], lane: int, register: int) -> tuple[int, ...]:
     """Row and column of a register of warp 0."""
-    return tuple(np.unravel_index(elements[0, 0, lane, register], shape))
+    return axes.coordinates(shape, int(elements[0, 0, lane, register]))
 
 
 @pytest.mark.parametrize("shape", [(16, 8), (64, 64), (128, 16)])
@@ -103,7 +105,7 @@ def test_an_accumulator_begins_with_the_m16n8_fragment(shape: tuple[int, int]) -
 
 def test_an_accumulator_repeats_over_warps_and_then_registers() -> None:
     layout = ll.mma_accumulator((2, 64, 64), (2, 2, 2))
-    at = [np.unravel_index(basis, layout.shape) for basis in layout.warps + layout.registers[2:]]
+    at = [axes.coordinates(layout.shape, basis) for basis in layout.warps + layout.registers[2:]]
     warps, tiles = at[:3], at[3:]
     assert warps == [(0, 0, 8), (0, 16, 0), (1, 0, 0)]
     assert tiles == [(0, 0, 16), (0, 0, 32), (0, 32, 0)]
@@ -157,7 +159,7 @@ def test_operands_begin_with_the_fragment_of_the_manual(itemsize: int, index: in
     ids=str,
 )
 def test_operands_hold_what_each_warps_part_of_the_result_needs(
-    accumulator: ll.Layout, itemsize: int
+    accumulator: Layout, itemsize: int
 ) -> None:
     """Every warp has the rows of A and the columns of B, of all k, that its results come from."""
     k = 64

@@ -143,8 +143,9 @@ def test_accesses_move_every_register(placement: tuple[Layout, ll.SharedLayout, 
     names = [register for one in listed for slot in one.registers for register in slot]
     assert sorted(names) == list(range(layout.per_lane))
     assert len({one.address for one in listed}) == len(listed)
-    for cta, warp, lane, _ in np.ndindex(layout.num_ctas, layout.num_warps, 32, 1):
-        own = shared.address(layout.element(0, lane, warp, cta))
+    by_lane = ll.lane_addresses(layout, shared)
+    for cta, warp, lane in np.ndindex(layout.num_ctas, layout.num_warps, 32):
+        own = by_lane.of(lane, warp, cta)
         for one in listed:
             assert (one.address ^ own) % vector == 0
             for slot, registers in enumerate(one.registers):
