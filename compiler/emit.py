@@ -27,7 +27,7 @@ PTX_VERSION = 84
 _FLUSH = re.compile(r'!"nvvm-reflect-ftz", i32 (\d)')
 _RELAXED = re.compile(
     r"^.* = (?:(?:tail|musttail|notail) )?(?:f\w+|call|select|phi) (?:[a-z]+ )*?"
-    r"(?:contract|afn|fast|reassoc|arcp) .*$",
+    r"(?:contract|afn|fast|reassoc|arcp|nnan|ninf|nsz) .*$",
     re.M,
 )
 _threads = threading.local()
@@ -105,8 +105,20 @@ def _link(
         contract=not exact,
         capability=int(re.sub(r"\D", "", target)) * 10,
     )
-    slice_ = libdevice.library(libdevice.path()).slice(names, answers)
-    module.link_in(_parse(slice_, machine, context))
+    functions = _library_functions(libdevice.path(), names, answers, target)
+    module.link_in(_parse(functions, machine, context))
+
+
+@functools.lru_cache(maxsize=256)
+def _library_functions(
+    path: str, names: frozenset[str], answers: libdevice.Answers, target: str
+) -> str:
+    """A slice of libdevice, optimised once, so that its many copies are not one by one."""
+    machine = target_machine(target, f"+ptx{PTX_VERSION}")
+    text = libdevice.library(path).slice(names, answers)
+    with llvm.create_context() as context, _parse(text, machine, context) as module:
+        _optimise(module, machine)
+        return libdevice.droppable(str(module))
 
 
 def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
