@@ -14,7 +14,7 @@ import re
 from blockstep.ir import Location
 
 COLUMN_LIMIT = (1 << 16) - 1  # what LLVM keeps of a column
-_UNWRITABLE = re.compile(r'["\\\x00-\x1f\x7f]')  # the assembler has no escape for these in `.file`
+_UNWRITABLE = re.compile(r"[^ !#-\[\]-~]")  # in `.file`: the assembler takes ASCII and no escapes
 _UNIT = (
     'distinct !DICompileUnit(language: DW_LANG_Python, file: {file}, producer: "blockstep", '
     "isOptimized: true, runtimeVersion: 0, emissionKind: DebugDirectivesOnly)"

@@ -137,6 +137,6 @@ def path() -> str:
     if chosen is not None:
         return chosen
     try:
-        return find_bitcode_lib("device")
+        return str(find_bitcode_lib("device"))
     except BitcodeLibNotFoundError as error:
         raise missing("libdevice, NVIDIA's library of mathematical functions") from error

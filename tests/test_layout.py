@@ -42,7 +42,7 @@ def test_every_subpackage_is_listed() -> None:
 # other way round. (CONTRACTS: language, ir, target, findings <- interp <- runtime <- debugger.)
 LAYERS = (
     ("language", "target", "findings", "diagnostics", "errors", "options", "hooks", "knobs",
-     "allow", "export", "tables"),
+     "allow", "export", "tables", "occupancy"),
     ("ir",),
     ("interp", "compiler"),
     ("runtime", "testing", "tools", "_internal_testing", "pytest_plugin"),

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from cuda.pathfinder import BitcodeLibNotFoundError
 
 from blockstep import knobs
 from blockstep.compiler import libdevice
@@ -142,7 +143,7 @@ def test_without_linking_a_library_function_stays_external() -> None:
 @pytest.fixture
 def without_libdevice(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def nothing(name: str) -> str:
-        raise libdevice.BitcodeLibNotFoundError(name)
+        raise BitcodeLibNotFoundError(name)
 
     monkeypatch.setattr(libdevice, "find_bitcode_lib", nothing)
     with knobs.nvidia.scope():
@@ -185,7 +186,7 @@ def test_threads_emit_the_same() -> None:
 
 
 FILE = '/home/user/my kernels/söftmax "2".py'
-WRITTEN = r"/home/user/my kernels/s\303\266ftmax _2_.py"  # what the assembler can read of it
+WRITTEN = "/home/user/my kernels/s_ftmax _2_.py"  # what the assembler can read of it
 LIBRARY = "/home/user/library.py"
 
 
@@ -224,7 +225,7 @@ def test_places_bring_no_debug_sections() -> None:
     ptx = emit(placed()[1])
     assert ".debug_info" not in ptx
     assert ".debug_abbrev" not in ptx
-    assert "debug" not in re.search(r"\.target.*", ptx)[0]
+    assert re.search(r"^\.target sm_90a$", ptx, re.M)  # and not `sm_90a, debug`
 
 
 def test_a_node_is_written_once() -> None:
@@ -243,10 +244,10 @@ def test_a_called_place_names_the_calls_that_led_there() -> None:
     spans = [Span(LIBRARY, line, 1, function=f"f{line}") for line in (30, 20)]
     at = info.at(Location(spans[0], (spans[1], Span(FILE, 10, 1))))
     nodes = dict(re.findall(r"^(!\d+) = (.*)$", info.text(), re.M))
-    lines = []
+    lines: list[str] = []
     place: str | None = at
     while place is not None:
-        lines.append(int(re.search(r"line: (\d+)", nodes[place])[1]))
+        lines += re.findall(r"line: (\d+)", nodes[place])
         call = re.search(r"inlinedAt: (!\d+)", nodes[place])
         place = call[1] if call else None
-    assert lines == [30, 20, 10]
+    assert lines == ["30", "20", "10"]
