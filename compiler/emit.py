@@ -20,7 +20,8 @@ import threading
 
 import llvmlite.binding as llvm
 
-from blockstep.compiler import libdevice
+from blockstep.compiler import libdevice, store
+from blockstep.compiler.toolchain import fingerprint, stamp
 
 TRIPLE = "nvptx64-nvidia-cuda"
 PTX_VERSION = 84
@@ -113,9 +114,21 @@ def _link(
 def _library_functions(
     path: str, names: frozenset[str], answers: libdevice.Answers, target: str
 ) -> str:
-    """A slice of libdevice, optimised once, so that its many copies are not one by one."""
+    """A slice of libdevice, optimised once, so that its many copies are not one by one. It is kept
+    on disk too: reading the library takes longer than compiling most kernels."""
+    kept = store.current()
+    asked = f"{sorted(names)} {answers} {target}"
+    key = store.key_of({**fingerprint(), "library": stamp(path), "slice": asked})
+    entry = kept.load(key)
+    if entry is not None:
+        return entry.parts["llvm"].decode()
+    text = _optimised(libdevice.library(path).slice(names, answers), target)
+    kept.save(key, store.Entry({"libdevice": sorted(names)}, {"llvm": text.encode()}))
+    return text
+
+
+def _optimised(text: str, target: str) -> str:
     machine = target_machine(target, f"+ptx{PTX_VERSION}")
-    text = libdevice.library(path).slice(names, answers)
     with llvm.create_context() as context, _parse(text, machine, context) as module:
         _optimise(module, machine)
         return libdevice.droppable(str(module))

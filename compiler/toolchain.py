@@ -35,7 +35,7 @@ def fingerprint() -> dict[str, str]:
     return {
         **_versions(),
         "blockstep": f"{blockstep.__version__} {_own_code()}",
-        "libdevice": "" if chosen is None else _stamp(chosen),
+        "libdevice": "" if chosen is None else stamp(chosen),
         "toolkit": " ".join(os.environ.get(name, "") for name in TOOLKIT),
     }
 
@@ -56,10 +56,10 @@ def _version(name: str) -> str:
 def _own_code() -> str:
     """A digest of the files that decide what a kernel is compiled to: names, sizes and times, so
     that editing the compiler empties its cache."""
-    digest = hashlib.sha256(_stamp(target.__file__).encode())
+    digest = hashlib.sha256(stamp(target.__file__).encode())
     for folder in (os.path.dirname(__file__), *ir.__path__, *language.__path__):
         for path in sorted(_sources(folder)):
-            digest.update(f"{_stamp(path)}\n".encode())
+            digest.update(f"{stamp(path)}\n".encode())
     return digest.hexdigest()
 
 
@@ -72,6 +72,7 @@ def _sources(folder: str) -> Iterator[str]:
                 yield entry.path
 
 
-def _stamp(path: str) -> str:
+def stamp(path: str) -> str:
+    """What tells one version of a file from another: its path, size and time of change."""
     facts = os.stat(path)
     return f"{path} {facts.st_size} {facts.st_mtime_ns}"

@@ -3,11 +3,13 @@
 import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from cuda.pathfinder import BitcodeLibNotFoundError
 
 from blockstep import knobs
+from blockstep.compiler import emit as emitting
 from blockstep.compiler import libdevice
 from blockstep.compiler.debug_info import DebugInfo
 from blockstep.compiler.emit import emit
@@ -138,6 +140,18 @@ def test_a_function_the_library_does_not_have_is_named() -> None:
 
 def test_without_linking_a_library_function_stays_external() -> None:
     assert ".extern .func" in emit(library_call("__nv_sinf"), link_libdevice=False)
+
+
+def test_a_slice_of_the_library_is_kept_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BLOCKSTEP_CACHE_DIR", str(tmp_path))
+    emitting._library_functions.cache_clear()
+    first = emit(library_call("__nv_erff"))
+    assert len(list(tmp_path.iterdir())) == 1
+    emitting._library_functions.cache_clear()  # as in another process
+    monkeypatch.setattr(libdevice, "library", None)
+    assert emit(library_call("__nv_erff")) == first
 
 
 @pytest.fixture
