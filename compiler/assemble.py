@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuda.bindings import nvjitlink
+from cuda.pathfinder import DynamicLibNotFoundError
 
 from blockstep.compiler.toolchain import missing
 from blockstep.errors import PTXASError
 
 OPTIONS = ("-O3", "-verbose", "-Xptxas=-v")
-CONTEXT = 2
-_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+CONTEXT = 2  # lines of PTX around the one a message names
+RESERVED_SHARED = 1024  # what the report of sm_90 and later counts for the system, if anything
 _USED = re.compile(r"Used (\d+) registers")
-_SHARED = re.compile(r"(\d+) bytes smem")
+_SHARED = re.compile(r"^info .* (\d+) bytes smem", re.M)  # of the linked kernel, not of one file
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _PERFORMANCE = re.compile(r"^.*\(C7\d{3}\).*$", re.M)
 _LINE = re.compile(r"\bline (\d+)")
@@ -41,23 +42,31 @@ class Assembled:
     warnings: tuple[str, ...]
 
 
-def assemble(
-    ptx: str, target: str = "sm_90a", *, line_info: bool = True, options: tuple[str, ...] = ()
-) -> Assembled:
+def assemble(ptx: str, target: str = "sm_90a", *, options: tuple[str, ...] = ()) -> Assembled:
     """The cubin of `ptx` for `target`; `options` are further options of nvJitLink.
+
+    Lines of Python get into the cubin where the PTX has `.loc`. The option `-lineinfo` would only
+    add a copy of the PTX to the cubin, and lines of it to the PTX that has no `.loc`.
 
     Raises PTXASError, with the assembler's words and the lines of PTX that they are about, and
     UnsupportedError, with the remedy, if nvJitLink is not installed."""
-    given = [f"-arch={target}", *OPTIONS, *options, *(["-lineinfo"] if line_info else [])]
+    given = [f"-arch={target}", *OPTIONS, *options]
     cubin, log = _linked(ptx, given)
-    return _described(cubin, log)
+    return _described(cubin, log, RESERVED_SHARED if capability(target) >= 90 else 0)
+
+
+def capability(target: str) -> int:
+    """The number in the name of a target: 90 for `sm_90a`."""
+    return int(re.sub(r"\D", "", target))
 
 
 def _linked(ptx: str, options: list[str]) -> tuple[bytes, str]:
     try:
         handle = nvjitlink.create(len(options), options)
-    except RuntimeError as error:
+    except DynamicLibNotFoundError as error:
         raise missing("nvJitLink, NVIDIA's assembler") from error
+    except nvjitlink.nvJitLinkError as error:
+        raise PTXASError(f"{error}: nvJitLink does not take {' '.join(options)}") from error
     try:
         source = ptx.encode()
         nvjitlink.add_data(handle, nvjitlink.InputType.PTX, source, len(source), "kernel")
@@ -87,7 +96,7 @@ def _errors(handle: int) -> str:
     return _text(size, lambda buffer: nvjitlink.get_error_log(handle, buffer)) if size else ""
 
 
-def _described(cubin: bytes, log: str) -> Assembled:
+def _described(cubin: bytes, log: str, reserved: int) -> Assembled:
     frame = _FRAME.search(log)
     stack, stores, loads = (int(number) for number in frame.groups()) if frame else (0, 0, 0)
     return Assembled(
@@ -96,7 +105,7 @@ def _described(cubin: bytes, log: str) -> Assembled:
         spill_stores=stores,
         spill_loads=loads,
         stack=stack,
-        shared=_number(_SHARED, log),
+        shared=max(0, _number(_SHARED, log) - reserved),
         log=log,
         warnings=tuple(line.strip() for line in _PERFORMANCE.findall(log)),
     )

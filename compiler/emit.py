@@ -20,14 +20,15 @@ import threading
 
 import llvmlite.binding as llvm
 
-from blockstep.compiler import libdevice
+from blockstep.compiler import libdevice, store
+from blockstep.compiler.toolchain import fingerprint, stamp
 
 TRIPLE = "nvptx64-nvidia-cuda"
 PTX_VERSION = 84
 _FLUSH = re.compile(r'!"nvvm-reflect-ftz", i32 (\d)')
 _RELAXED = re.compile(
     r"^.* = (?:(?:tail|musttail|notail) )?(?:f\w+|call|select|phi) (?:[a-z]+ )*?"
-    r"(?:contract|afn|fast|reassoc|arcp) .*$",
+    r"(?:contract|afn|fast|reassoc|arcp|nnan|ninf|nsz) .*$",
     re.M,
 )
 _threads = threading.local()
@@ -105,8 +106,32 @@ def _link(
         contract=not exact,
         capability=int(re.sub(r"\D", "", target)) * 10,
     )
-    slice_ = libdevice.library(libdevice.path()).slice(names, answers)
-    module.link_in(_parse(slice_, machine, context))
+    functions = _library_functions(libdevice.path(), names, answers, target)
+    module.link_in(_parse(functions, machine, context))
+
+
+@functools.lru_cache(maxsize=256)
+def _library_functions(
+    path: str, names: frozenset[str], answers: libdevice.Answers, target: str
+) -> str:
+    """A slice of libdevice, optimised once, so that its many copies are not one by one. It is kept
+    on disk too: reading the library takes longer than compiling most kernels."""
+    kept = store.current()
+    asked = f"{sorted(names)} {answers} {target}"
+    key = store.key_of({**fingerprint(), "library": stamp(path), "slice": asked})
+    entry = kept.load(key)
+    if entry is not None:
+        return entry.parts["llvm"].decode()
+    text = _optimised(libdevice.library(path).slice(names, answers), target)
+    kept.save(key, store.Entry({"libdevice": sorted(names)}, {"llvm": text.encode()}))
+    return text
+
+
+def _optimised(text: str, target: str) -> str:
+    machine = target_machine(target, f"+ptx{PTX_VERSION}")
+    with llvm.create_context() as context, _parse(text, machine, context) as module:
+        _optimise(module, machine)
+        return libdevice.droppable(str(module))
 
 
 def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:

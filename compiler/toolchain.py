@@ -1,10 +1,25 @@
-"""What the back of the compiler stands on, and what to say when a part is not installed."""
+"""What compiling depends on besides the kernel: the tools that are installed, and our own code.
+
+The invariant of `fingerprint` is that it differs wherever the same kernel could be compiled to
+something else, so it belongs into every key of the disk cache. It imports none of the tools: a warm
+start must not pay for a compiler that it does not use.
+"""
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import importlib.metadata
+import os
+from collections.abc import Iterator
+
+import blockstep
+from blockstep import ir, knobs, language, target
 from blockstep.errors import UnsupportedError
 
 REMEDY = "pip install 'blockstep[compile]'"
+TOOLS = ("llvmlite", "cuda-bindings", "nvidia-nvjitlink", "nvidia-nvvm")
+TOOLKIT = ("CUDA_PATH", "CUDA_HOME")
 
 
 def missing(what: str) -> UnsupportedError:
@@ -12,3 +27,52 @@ def missing(what: str) -> UnsupportedError:
     return UnsupportedError(
         f"unsupported: compiling needs {what}, which is not installed here\nhelp: {REMEDY}"
     )
+
+
+def fingerprint() -> dict[str, str]:
+    """What the compiled form of any kernel depends on, by name: parts of a key of the cache."""
+    chosen: str | None = knobs.nvidia.libdevice_path
+    return {
+        **_versions(),
+        "blockstep": f"{blockstep.__version__} {_own_code()}",
+        "libdevice": "" if chosen is None else stamp(chosen),
+        "toolkit": " ".join(os.environ.get(name, "") for name in TOOLKIT),
+    }
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    return {name: _version(name) for name in TOOLS}
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"  # it may still come from a toolkit, whose place is in the fingerprint
+
+
+@functools.cache
+def _own_code() -> str:
+    """A digest of the files that decide what a kernel is compiled to: names, sizes and times, so
+    that editing the compiler empties its cache."""
+    digest = hashlib.sha256(stamp(target.__file__).encode())
+    for folder in (os.path.dirname(__file__), *ir.__path__, *language.__path__):
+        for path in sorted(_sources(folder)):
+            digest.update(f"{stamp(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _sources(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _sources(entry.path)
+            elif entry.name.endswith(".py"):
+                yield entry.path
+
+
+def stamp(path: str) -> str:
+    """What tells one version of a file from another: its path, size and time of change."""
+    facts = os.stat(path)
+    return f"{path} {facts.st_size} {facts.st_mtime_ns}"
