@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from blockstep.compiler.debug_info import DebugInfo
 from blockstep.compiler.lower.options import Options
 from blockstep.compiler.lower.plan import Plan
 from blockstep.compiler.lower.text import Builder, Item, scalar_type, vector
@@ -56,6 +57,16 @@ def computes(*names: str) -> Callable[[Computes], Computes]:
     return register
 
 
+def _debug_info(function: Function) -> DebugInfo | None:
+    located = [o.location for o in function.walk() if o.location is not None]
+    if not located:
+        return None
+    outermost = [(location, *location.callers)[-1] for location in located]
+    spans = [getattr(one, "span", one) for one in outermost]
+    line = min(span.line for span in spans if span.file == function.file or not function.file)
+    return DebugInfo(function.name, function.file or spans[0].file, line)
+
+
 class Lowering:
     """One kernel on its way to LLVM IR."""
 
@@ -69,12 +80,15 @@ class Lowering:
         self.positions = {operation: i for i, operation in enumerate(function.walk())}
         self.strings: dict[str, str] = {}  # text -> name of a global constant
         self.sites: list[tuple[str, Any]] = []  # assertions: message and location
+        self.places = _debug_info(function) if options.line_info else None
         self.tid = self.lane = self.warp = ""
         self.group = ""  # the warpgroup, in a uniform register: of kernels with products
 
     def at(self, operation: Operation) -> None:
         """Instructions from here on come from this operation's place in the source."""
         self.position = self.positions[operation]
+        if self.places is not None and operation.location is not None:
+            self.b.debug = f", !dbg {self.places.at(operation.location)}"
 
     # ---- values
 
