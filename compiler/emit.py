@@ -9,7 +9,8 @@ denormals, round square roots as IEEE 754 says and are not contracted; fast, non
 A module's own flag "nvvm-reflect-ftz" decides about denormals where it is given.
 
 PTX is what LLVM writes; nothing is edited afterwards. A kernel's text must be right: LLVM ends the
-process at an instruction it cannot select, and at a constraint of inline assembly it cannot meet.
+process at an instruction it cannot select (`llvm.sin`, say). For inline assembly, which users write
+too, `blockstep.compiler.inline_assembly` sees to it first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import threading
 
 import llvmlite.binding as llvm
 
-from blockstep.compiler import libdevice, store
+from blockstep.compiler import inline_assembly, libdevice, store
 from blockstep.compiler.toolchain import fingerprint, stamp
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -45,10 +46,12 @@ def emit(
     """PTX for `target` (`sm_80`, `sm_90a`, ...), of the ISA version `ptx_version` (84 is 8.4).
 
     Functions `__nv_*` that the text declares are taken from libdevice if `link_libdevice`, and stay
-    external otherwise. Raises ValueError for exact code with relaxed floating-point flags and for
-    text that LLVM does not accept, UnsupportedError where libdevice is needed and not installed."""
+    external otherwise. Raises ValueError for exact code with relaxed floating-point flags, inline
+    assembly that cannot be met and text that LLVM does not accept, UnsupportedError where libdevice is needed and not installed."""
     if exact and (relaxed := _RELAXED.search(llvm_text)) is not None:
         raise ValueError(f"exact code has a relaxed operation: {relaxed[0].strip()}")
+    if (fault := inline_assembly.fault(llvm_text)) is not None:
+        raise ValueError(fault)
     machine = target_machine(target, f"+ptx{ptx_version}")
     with llvm.create_context() as context:
         with _parse(llvm_text, machine, context) as module:

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import importlib.metadata
 import os
+import shutil
 from collections.abc import Iterator
 
 import blockstep
@@ -18,7 +19,8 @@ from blockstep import ir, knobs, language, target
 from blockstep.errors import UnsupportedError
 
 REMEDY = "pip install 'blockstep[compile]'"
-TOOLS = ("llvmlite", "cuda-bindings", "nvidia-nvjitlink", "nvidia-nvvm")
+TOOLS = ("llvmlite", "cuda-bindings", "nvidia-nvjitlink", "nvidia-nvvm", "nvidia-cuda-nvcc")
+PTXAS = "TRITON_PTXAS_PATH"
 TOOLKIT = ("CUDA_PATH", "CUDA_HOME")
 
 
@@ -31,13 +33,32 @@ def missing(what: str) -> UnsupportedError:
 
 def fingerprint() -> dict[str, str]:
     """What the compiled form of any kernel depends on, by name: parts of a key of the cache."""
-    chosen: str | None = knobs.nvidia.libdevice_path
+    chosen = (knobs.nvidia.libdevice_path, os.environ.get(PTXAS) or shutil.which("ptxas"))
     return {
         **_versions(),
         "blockstep": f"{blockstep.__version__} {_own_code()}",
-        "libdevice": "" if chosen is None else stamp(chosen),
+        "files": " ".join(stamp(path) for path in chosen if path is not None),
         "toolkit": " ".join(os.environ.get(name, "") for name in TOOLKIT),
     }
+
+
+def ptxas_path() -> str:
+    """The program ptxas: the one that `TRITON_PTXAS_PATH` names, else that of the installed wheel
+    or toolkit, else the one on the path.
+
+    Raises UnsupportedError, with the remedy, if there is none."""
+    found = os.environ.get(PTXAS) or _installed_ptxas() or shutil.which("ptxas")
+    if found is None:
+        raise missing("ptxas, NVIDIA's assembler of whole programs,")
+    return found
+
+
+@functools.cache
+def _installed_ptxas() -> str | None:
+    from cuda.pathfinder import find_nvidia_binary_utility  # not for a warm start
+
+    found: str | None = find_nvidia_binary_utility("ptxas")
+    return found
 
 
 @functools.cache

@@ -4,6 +4,7 @@ import pytest
 from cuda.bindings import nvjitlink
 from cuda.pathfinder import DynamicLibNotFoundError
 
+from blockstep.compiler import toolchain
 from blockstep.compiler.assemble import assemble
 from blockstep.compiler.emit import emit
 from blockstep.errors import PTXASError, UnsupportedError
@@ -27,9 +28,15 @@ def ptx(body: str, target: str = "sm_90a", before: str = "", after: str = "") ->
 """
 
 
+BOTH = pytest.mark.parametrize("assembler", ["nvjitlink", "ptxas"])
+
+
+@BOTH
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
-def test_a_kernel_is_assembled_without_a_gpu(target: str) -> None:
-    made = assemble(emit(kernel("%r = fadd float %v, %a"), target), target)
+def test_a_kernel_is_assembled_without_a_gpu(target: str, assembler: str) -> None:
+    text = emit(kernel("%r = fadd float %v, %a"), target)
+    made = assemble(text, target, assembler=assembler)
+    assert made.assembler == assembler
     assert made.cubin.startswith(b"\x7fELF")
     assert 0 < made.registers < 32
     assert (made.spill_stores, made.spill_loads, made.stack, made.shared) == (0, 0, 0, 0)
@@ -37,10 +44,11 @@ def test_a_kernel_is_assembled_without_a_gpu(target: str) -> None:
     assert "Compiling entry function 'k'" in made.log
 
 
-def test_spills_are_counted() -> None:
+@BOTH
+def test_spills_are_counted(assembler: str) -> None:
     loads = "".join(f"ld.volatile.global.f32 f{i}, [a+{4 * i}];\n" for i in range(280))
     stores = "".join(f"st.volatile.global.f32 [a+{4 * i}], f{i};\n" for i in range(280))
-    made = assemble(ptx(loads + "bar.sync 0;\n" + stores))
+    made = assemble(ptx(loads + "bar.sync 0;\n" + stores), assembler=assembler)
     assert made.registers == 255
     assert min(made.spill_stores, made.spill_loads, made.stack) >= 4 * (280 - 255)
 
@@ -60,6 +68,7 @@ def touched(name: str) -> str:
     )
 
 
+@BOTH
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize(
     ("before", "body", "size"),
@@ -73,9 +82,9 @@ def touched(name: str) -> str:
     ],
 )
 def test_shared_memory_is_that_of_the_kernel(
-    target: str, before: str, body: str, size: int
+    assembler: str, target: str, before: str, body: str, size: int
 ) -> None:
-    assert assemble(ptx(body, target, before), target).shared == size
+    assert assemble(ptx(body, target, before), target, assembler=assembler).shared == size
 
 
 WGMMA = """
@@ -90,35 +99,54 @@ WGMMA = """
 """
 
 
-def test_a_wgmma_that_must_wait_is_a_warning() -> None:
-    assert assemble(ptx(WGMMA.replace("EARLY", ""))).warnings == ()
-    (warning,) = assemble(ptx(WGMMA.replace("EARLY", "st.global.f32 [a+4], f2;"))).warnings
+@BOTH
+def test_a_wgmma_that_must_wait_is_a_warning(assembler: str) -> None:
+    assert assemble(ptx(WGMMA.replace("EARLY", "")), assembler=assembler).warnings == ()
+    early = ptx(WGMMA.replace("EARLY", "st.global.f32 [a+4], f2;"))
+    (warning,) = assemble(early, assembler=assembler).warnings
     assert "(C7517)" in warning
 
 
+MORE_REGISTERS = "setmaxnreg.inc.sync.aligned.u32 64;"
+BOUND = ".reqntid 128 .maxnreg 56"
+
+
+def test_setmaxnreg_has_an_effect() -> None:
+    made = assemble(ptx(MORE_REGISTERS, after=BOUND))
+    assert made.warnings == ()
+    assert made.registers == 56
+
+
 def test_a_setmaxnreg_that_is_ignored_is_a_warning() -> None:
-    (warning,) = assemble(ptx("setmaxnreg.inc.sync.aligned.u32 64;")).warnings
-    assert "setmaxnreg" in warning
+    (unbound,) = assemble(ptx(MORE_REGISTERS)).warnings
+    assert "'setmaxnreg' ignored" in unbound
+    (linked,) = assemble(ptx(MORE_REGISTERS, after=BOUND), assembler="nvjitlink").warnings
+    assert "(C7504)" in linked
 
 
-def test_an_error_shows_the_line_of_ptx() -> None:
+@BOTH
+def test_an_error_shows_the_line_of_ptx(assembler: str) -> None:
     with pytest.raises(PTXASError) as caught:
-        assemble(ptx("add.q64 a, a, a;"))
+        assemble(ptx("add.q64 a, a, a;"), assembler=assembler)
     said = str(caught.value)
     assert "Unknown modifier '.q64'" in said
     assert ">    10 |   add.q64 a, a, a;" in said
     assert said.count(">") == 1
 
 
+@BOTH
 @pytest.mark.parametrize("target", ["sm_80", "sm_7777"])
-def test_a_target_that_does_not_fit_is_an_error_of_the_assembler(target: str) -> None:
+def test_a_target_that_does_not_fit_is_an_error_of_the_assembler(
+    target: str, assembler: str
+) -> None:
     with pytest.raises(PTXASError):
-        assemble(ptx("", "sm_90a"), target)
+        assemble(ptx("", "sm_90a"), target, assembler=assembler)
 
 
-def test_a_broken_text_is_an_error_of_the_assembler() -> None:
+@BOTH
+def test_a_broken_text_is_an_error_of_the_assembler(assembler: str) -> None:
     with pytest.raises(PTXASError):
-        assemble("hello")
+        assemble("hello", assembler=assembler)
 
 
 def test_a_missing_assembler_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,8 +158,19 @@ def test_a_missing_assembler_is_said_with_the_remedy(monkeypatch: pytest.MonkeyP
         assemble(ptx(""))
 
 
-def test_lines_of_python_are_in_the_cubin() -> None:
-    with_places = assemble(emit(placed()[1])).cubin
-    assert b".nv_debug_line_sass" in with_places
+def test_a_missing_ptxas_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(toolchain.PTXAS, raising=False)
+    monkeypatch.setattr(toolchain, "_installed_ptxas", lambda: None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UnsupportedError, match=r"(?s)ptxas.*blockstep\[compile\]"):
+        assemble(ptx(MORE_REGISTERS, after=BOUND))
+    assert assemble(ptx("")).assembler == "nvjitlink"  # which is installed
+
+
+@BOTH
+def test_lines_of_python_are_in_the_cubin(assembler: str) -> None:
+    with_places = assemble(emit(placed()[1]), assembler=assembler).cubin
+    assert b".debug_line" in with_places
     assert WRITTEN.rpartition("/")[2].encode() in with_places
-    assert b".debug_line" not in assemble(emit(kernel("%r = fadd float %v, %a"))).cubin
+    without = assemble(emit(kernel("%r = fadd float %v, %a")), assembler=assembler).cubin
+    assert b".debug_line" not in without

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from blockstep import knobs
+from blockstep import knobs, language
 from blockstep.compiler import toolchain
 from blockstep.compiler.toolchain import fingerprint
 
@@ -37,7 +37,7 @@ def test_editing_the_compiler_changes_the_fingerprint(
     source = tmp_path / "deeper" / "lower.py"
     source.parent.mkdir()
     source.write_text("x = 1")
-    monkeypatch.setattr(toolchain.language, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(language, "__path__", [str(tmp_path)])
     toolchain._own_code.cache_clear()
     before = fingerprint()
     os.utime(source, (1, 1))
