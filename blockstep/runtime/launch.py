@@ -39,13 +39,12 @@ from blockstep.interp.grid.plan import Refused
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language import frames
-from blockstep.language.function import JITFunction, register_launcher
+from blockstep.language.function import SHORT, JITFunction, register_launcher
 from blockstep.runtime import children, execution, gridded, orders, session
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
 from blockstep.runtime.gpu import machine as gpu
 from blockstep.runtime.gpu.host_arrays import InPlace
-from blockstep.runtime.gpu.machine import SHORT
 from blockstep.runtime.gpu.selection import check_choice, may_want, wants_gpu
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
@@ -65,11 +64,6 @@ def launch(
 ) -> CompiledKernel:
     """Runs `function` over `grid`. With `warmup`, only checks what a launch would check."""
     __tracebackhide__ = True
-    short = function.device_caches.get(SHORT)
-    if short is not None and not warmup:
-        done: CompiledKernel | None = short(args, kwargs, grid)
-        if done is not None:
-            return done
     options, named = split_options(kwargs, function)
     options["debug"] = kwargs.get("debug", function.debug) or knobs.runtime.debug
     for hook in function.pre_run_hooks:

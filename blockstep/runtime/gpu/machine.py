@@ -13,24 +13,24 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from blockstep import knobs
 from blockstep.interp.memory import View
-from blockstep.language.function import JITFunction
+from blockstep.language.function import SHORT, JITFunction
 from blockstep.runtime import session
 from blockstep.runtime.arguments import Argument, Bound
 from blockstep.runtime.gpu import driver as driver_module
 from blockstep.runtime.gpu.binary import FAULTS, Binary
 from blockstep.runtime.gpu.driver import Driver
-from blockstep.runtime.gpu.failures import GPUError, MixedDevices
+from blockstep.runtime.gpu.failures import GPUError, MixedDevices, OtherContext
 from blockstep.runtime.gpu.faults import Faults
 from blockstep.runtime.gpu.handle import GPUKernel
 from blockstep.runtime.gpu.host_arrays import Copies, InPlace
-from blockstep.runtime.gpu.launcher import Launcher
+from blockstep.runtime.gpu.launcher import Launch, Launcher
 from blockstep.runtime.gpu.loading import Loaded, Loader
-from blockstep.runtime.gpu.selection import MACHINE, code_for, may_want, target_of
+from blockstep.runtime.gpu.selection import code_for, may_want, target_of
 from blockstep.runtime.gpu.signature import Read, Slow, reader
 from blockstep.runtime.gpu.streams import cupy_stream, current_stream, is_cupy, torch_stream
 from blockstep.runtime.gpu.tensor_map import TensorMaps
@@ -38,7 +38,6 @@ from blockstep.runtime.gpu.values import Gather, gatherer, values_of
 from blockstep.runtime.gpu.watch import Watch
 
 Grid = tuple[int, int, int]
-SHORT = "gpu"  # the shortcut of a jit function, in its `device_caches`
 
 
 class Machine:
@@ -85,7 +84,7 @@ class Machine:
         ):
             stream = copies.stream
             values = values_of(bound, functools.partial(self._address, bound, copies))
-            launcher(*grid, stream, prepared.gather(values))
+            launcher.launch(*grid, stream, prepared.gather(values))
             if not len(copies):
                 return
             self.driver.wait(stream, launcher.name)
@@ -153,7 +152,7 @@ def _arrays(bound: Bound) -> list[Argument]:
     return [part for a in bound.arguments for part in a.walk() if part.view is not None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Prepared:
     """A kernel that is loaded and ready for arguments of one kind."""
 
@@ -162,6 +161,11 @@ class Prepared:
     handle: GPUKernel
     watch: Watch
     debug: tuple[Any, Any]
+    launch: Launch = field(init=False)
+    ordinal: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.launch, self.ordinal = self.launcher.launch, self.launcher.loaded.device.ordinal
 
 
 def _debug(function: JITFunction) -> tuple[Any, Any]:
@@ -226,9 +230,11 @@ class Shortcut:
             return None
         if self._machine.faults.slots:
             self._machine.faults.check()
-        launcher = prepared.launcher
-        ordinal = launcher.loaded.device.ordinal
-        launcher(*size, ask(ordinal), prepared.gather(values))
+        x, y, z = size
+        try:
+            prepared.launch(x, y, z, ask(prepared.ordinal), prepared.gather(values))
+        except OtherContext:
+            return None
         return prepared.handle
 
     def _disturbed(self) -> bool:
@@ -275,4 +281,4 @@ def _asker(arrays: list[Any]) -> Callable[[int], int] | None:
     return None
 
 
-__all__ = ["MACHINE", "SHORT", "Machine", "Prepared", "Shortcut", "machine"]
+__all__ = ["SHORT", "Machine", "Prepared", "Shortcut", "machine"]

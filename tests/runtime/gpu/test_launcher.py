@@ -6,7 +6,13 @@ import pytest
 
 from blockstep.errors import OutOfResources, PTXASError
 from blockstep.runtime.gpu import FAULTS, Binary, Box, Param
-from blockstep.runtime.gpu.failures import DoesNotFit, GPUError, KernelFault, NotAssembled
+from blockstep.runtime.gpu.failures import (
+    DoesNotFit,
+    GPUError,
+    KernelFault,
+    NotAssembled,
+    OtherContext,
+)
 from blockstep.runtime.gpu.launcher import Launcher
 from blockstep.runtime.gpu.loading import Loader
 from tests.runtime.gpu.recording import PRIMARY, recording
@@ -21,7 +27,7 @@ def binary(parameters=ADD, name="add", shared=0, warps=4, ctas=1, **rest):
 
 def launcher(made, api, driver, **attributes):
     api.kernel(made, **attributes)
-    return Launcher(driver, Loader(driver).load(made, 0))
+    return Launcher(driver, Loader(driver).load(made, 0)).launch
 
 
 def test_the_values_arrive_in_the_kernels_parameters() -> None:
@@ -54,7 +60,7 @@ def test_bfloat16_and_floats_past_float32_are_rounded() -> None:
 def test_the_hidden_parameter_is_the_fault_record() -> None:
     api, driver = recording()
     made = api.kernel(binary((*ADD, Param("pointer", FAULTS))))
-    Launcher(driver, Loader(driver).load(made, 0), faults=0xFA)(1, 1, 1, 0, (1, 2, 3))
+    Launcher(driver, Loader(driver).load(made, 0), faults=0xFA).launch(1, 1, 1, 0, (1, 2, 3))
     assert api.launches[0].values == (1, 2, 3, 0xFA)
 
 
@@ -105,7 +111,7 @@ def test_a_launch_inside_a_launch_has_its_own_frame() -> None:
             go(1, 1, 1, 0, (7, 8, 9))
 
     api.kernel(made, body)
-    go = Launcher(driver, Loader(driver).load(made, 0))
+    go = Launcher(driver, Loader(driver).load(made, 0)).launch
     go(1, 1, 1, 0, (1, 2, 3))
     assert [launch.values for launch in api.launches] == [(1, 2, 3), (7, 8, 9)]
 
@@ -123,7 +129,7 @@ def test_a_binary_is_loaded_once_a_context() -> None:
 def test_a_second_device_is_entered_for_the_launch() -> None:
     api, driver = recording(2)
     made = api.kernel(binary())
-    Launcher(driver, Loader(driver).load(made, 1))(1, 1, 1, 0, (1, 2, 3))
+    Launcher(driver, Loader(driver).load(made, 1)).launch(1, 1, 1, 0, (1, 2, 3))
     assert len(api.launches) == 1
     assert api.stack == [PRIMARY]
 
@@ -132,9 +138,16 @@ def test_a_thread_without_a_context_gets_one() -> None:
     api, driver = recording()
     go = launcher(binary(), api, driver)
     api.stack.clear()
-    api.failures["cuLaunchKernel"] = ["CUDA_ERROR_INVALID_CONTEXT"]
     go(1, 1, 1, 0, (1, 2, 3))
     assert len(api.launches) == 1
+
+
+def test_a_context_that_the_kernel_was_not_loaded_into_is_said() -> None:
+    api, driver = recording()
+    go = launcher(binary(), api, driver)
+    api.stack.append(0xA0000)  # the caller's own context on the same device
+    with pytest.raises(OtherContext, match="in which the kernel was loaded"):
+        go(1, 1, 1, 0, (1, 2, 3))
 
 
 def test_attributes_of_the_function_are_told() -> None:

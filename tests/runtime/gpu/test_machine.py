@@ -440,6 +440,30 @@ def test_without_a_compiler_device_arrays_are_interpreted(
         fresh()[(1,)](np.zeros(4), np.zeros(4), 4, BLOCK=4)
 
 
+def test_a_run_that_was_replaced_is_called(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_torch(monkeypatch, lambda ordinal: 0)
+    kernel = fresh()
+    x, out = pair(setting.api)
+    kernel[(1,)](x, out, 4, BLOCK=4)
+    monkeypatch.setattr(type(kernel), "run", lambda self, *args, **kwargs: "replaced")
+    assert kernel[(1,)](x, out, 4, BLOCK=4) == "replaced"
+
+
+def test_a_context_that_was_left_loads_the_kernel_again(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_torch(monkeypatch, lambda ordinal: 0)
+    kernel = fresh()
+    x, out = pair(setting.api)
+    kernel[(1,)](x, out, 4, BLOCK=4)
+    setting.api.stack.append(0xA0000)
+    kernel[(1,)](x, out, 4, BLOCK=4)
+    assert len(setting.api.launches) == 2
+    assert setting.api.calls.count("cuModuleLoadDataEx") == 2
+
+
 def test_a_debugger_keeps_launches_on_the_host(setting: Setting) -> None:
     current = launch.session.current()
     before = sys.gettrace()
