@@ -2,13 +2,17 @@
 
 from blockstep.compiler.lower import (
     asynchronous,
+    atomics,
+    box,
     cast,
     control,
     creation,
     dot,
     elementwise,
+    libdevice,
     math,
     memory,
+    random,
     reduce,
     shape,
 )
@@ -17,6 +21,7 @@ from blockstep.compiler.lower.module import Module, Parameter, lower
 from blockstep.compiler.lower.options import Options
 
 __all__ = [
-    "LOWERINGS", "RULES", "Lowering", "Module", "Options", "Parameter", "Unlowered", "asynchronous", "cast",
-    "control", "creation", "dot", "elementwise", "lower", "math", "memory", "reduce", "shape",
+    "LOWERINGS", "RULES", "Lowering", "Module", "Options", "Parameter", "Unlowered", "asynchronous",
+    "atomics", "box", "cast", "control", "creation", "dot", "elementwise", "libdevice", "lower",
+    "math", "memory", "random", "reduce", "shape",
 ]  # fmt: skip
