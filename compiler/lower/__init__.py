@@ -1,17 +1,21 @@
 """Lowering: placed IR to LLVM IR, a file for each family of operations."""
 
 from blockstep.compiler.lower import (
+    assembly,
+    asserts,
     asynchronous,
     atomics,
     box,
     cast,
     control,
     creation,
+    device,
     dot,
     elementwise,
     libdevice,
     math,
     memory,
+    printing,
     random,
     reduce,
     shape,
@@ -21,7 +25,7 @@ from blockstep.compiler.lower.module import Module, Parameter, lower
 from blockstep.compiler.lower.options import Options
 
 __all__ = [
-    "LOWERINGS", "RULES", "Lowering", "Module", "Options", "Parameter", "Unlowered", "asynchronous",
-    "atomics", "box", "cast", "control", "creation", "dot", "elementwise", "libdevice", "lower",
-    "math", "memory", "random", "reduce", "shape",
+    "LOWERINGS", "RULES", "Lowering", "Module", "Options", "Parameter", "Unlowered", "assembly",
+    "asserts", "asynchronous", "atomics", "box", "cast", "control", "creation", "device", "dot",
+    "elementwise", "libdevice", "lower", "math", "memory", "printing", "random", "reduce", "shape",
 ]  # fmt: skip

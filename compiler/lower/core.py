@@ -78,7 +78,9 @@ class Lowering:
         self.plan = Plan()
         self.position = 0  # of the operation being lowered
         self.positions = {operation: i for i, operation in enumerate(function.walk())}
-        self.strings: dict[str, str] = {}  # text -> name of a global constant
+        self.strings: dict[str, str] = {}  # text -> its definition as a global constant
+        self.locals: dict[str, int] = {}  # name -> bytes of a lane's local memory
+        self.faults = ""  # the address of the fault record: of kernels with assertions
         self.sites: list[tuple[str, Any]] = []  # assertions: message and location
         self.places = _debug_info(function) if options.line_info else None
         self.tid = self.lane = self.warp = ""
@@ -319,6 +321,24 @@ class Lowering:
             return "true"
         copies = self.b.value(f"and i32 {self.tid}, {mask}")
         return self.b.value(f"icmp eq i32 {copies}, 0")
+
+    # ---- constant and local memory
+
+    def string(self, text: str) -> str:
+        """A text in memory, with a zero behind it: a ptr."""
+        data = text.encode("ascii") + b"\0"
+        names = list(self.strings)
+        name = f"@string{names.index(text) if text in self.strings else len(names)}"
+        content = "".join(chr(c) if chr(c).isalnum() or c == 32 else f"\\{c:02X}" for c in data)
+        self.strings[text] = (
+            f'{name} = private unnamed_addr addrspace(1) constant [{len(data)} x i8] c"{content}"'
+        )
+        return self.b.value(f"addrspacecast ptr addrspace(1) {name} to ptr")
+
+    def local(self, name: str, size: int) -> str:
+        """Memory of a lane's own, at least `size` bytes at a multiple of 8: a ptr."""
+        self.locals[name] = max(size, self.locals.get(name, 0))
+        return name
 
     # ---- shared memory
 

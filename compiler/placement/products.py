@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from blockstep.compiler import layouts
 from blockstep.compiler.layouts.shared import SharedLayout, swizzle_128b
+from blockstep.compiler.placement.wishes import WISHES
 from blockstep.ir import Layout, Operation, Value
 from blockstep.language import types as ty
 
@@ -170,7 +171,8 @@ def required(operation: Operation, found: Layout | None) -> Layout | None:
         return found if _pure(found, axis) else _plain(found)
     if operation.name in ("join", "split"):
         return found
-    return None
+    wish = WISHES.get(operation.name)
+    return None if wish is None or found is None else wish(operation, found)
 
 
 def _plain(like: Layout) -> Layout:
