@@ -153,8 +153,7 @@ def _call(
     if len(outputs) <= 1:
         return [(found, kind) for kind in outputs]
     return [
-        (lw.b.value(f"extractvalue {result} {found}, {i}"), kind)
-        for i, kind in enumerate(outputs)
+        (lw.b.value(f"extractvalue {result} {found}, {i}"), kind) for i, kind in enumerate(outputs)
     ]
 
 
@@ -194,7 +193,9 @@ def _asm_packed(lw: Lowering, operation: Operation) -> None:
             (item.kind, [(row[start : start + pack] + row[:1] * pack)[i] for i in range(pack)])
             for item, row in zip(items, rows, strict=True)
         ]
-        for column, elements in zip(columns, run(lw, operation.attributes, groups, pack), strict=True):
+        for column, elements in zip(
+            columns, run(lw, operation.attributes, groups, pack), strict=True
+        ):
             column += elements
     count = items[0].count
     found = [

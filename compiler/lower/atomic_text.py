@@ -67,7 +67,10 @@ class Instruction:
         (word,) = words
         positive = lw.b.value(f"icmp sge {word}, 0")
         negative = lw.b.value(f"icmp slt {word}, 0")
-        first, second = operand(both(lw, predicate, positive)), operand(both(lw, predicate, negative))
+        first, second = (
+            operand(both(lw, predicate, positive)),
+            operand(both(lw, predicate, negative)),
+        )
         return f"@{first} {self.text} @{second} {self.negative}"
 
 
@@ -82,16 +85,22 @@ def rmw(
     lw: Lowering, combine: str, kind: ty.dtype, order: str, width: int, wanted: bool
 ) -> Instruction:
     """A read-modify-write of `width` neighbours of a type."""
-    if bits_of(kind) == 16 and (combine != "add" or (kind.is_bf16() and lw.options.capability < 90)):
+    if bits_of(kind) == 16 and (
+        combine != "add" or (kind.is_bf16() and lw.options.capability < 90)
+    ):
         return Instruction(_loop(combine, order), 1, loops=True)
     count = words_of(width, bits_of(kind))[0]
     outputs = count if wanted or combine == "xchg" else 0
     name = ("atom" if outputs else "red") + order + ".global"
     if combine in ("max", "min") and kind.is_floating():
         bits, other = bits_of(kind), "min" if combine == "max" else "max"
-        made = [_text(f"{name}.{one}", outputs, 1) for one in (f"{combine}.s{bits}", f"{other}.u{bits}")]
+        made = [
+            _text(f"{name}.{one}", outputs, 1) for one in (f"{combine}.s{bits}", f"{other}.u{bits}")
+        ]
         return Instruction(made[0], outputs, negative=made[1])
-    return Instruction(_text(f"{name}.{_suffix(combine, kind, width, count)}", outputs, count), outputs)
+    return Instruction(
+        _text(f"{name}.{_suffix(combine, kind, width, count)}", outputs, count), outputs
+    )
 
 
 def _text(name: str, outputs: int, words: int) -> str:

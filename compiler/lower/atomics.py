@@ -198,5 +198,3 @@ def _atomic_store(lw: Lowering, operation: Operation) -> None:
         return made.emit(lw, addresses[registers[0]], words, predicate)
 
     atomic.run(act, 1)
-
-

@@ -39,9 +39,7 @@ class _Axis:
 
     def __init__(self, lw: Lowering, layout: Layout, axis: int, offset: Item) -> None:
         self.lw, self.position = lw, _along(layout, axis)
-        self.constants = [
-            self.position(layout.element(r, 0, 0)) for r in range(layout.per_lane)
-        ]
+        self.constants = [self.position(layout.element(r, 0, 0)) for r in range(layout.per_lane)]
         moving = reduce(or_, map(self.position, layout.lanes + layout.warps + layout.ctas), 0)
         self.apart = not any(c & moving for c in self.constants)
         self.base = lw.base(layout, self.position)

@@ -170,9 +170,7 @@ def _toward_zero(lw: Lowering, x: Item, target: ty.dtype) -> Item:
     kind = scalar_type(target)
 
     def compute(v: str) -> str:
-        bits = lw.b.asm(
-            "i16", f"cvt.rz.{name}.f32 $0, $1;", "=h,f", [f"float {v}"], effects=False
-        )
+        bits = lw.b.asm("i16", f"cvt.rz.{name}.f32 $0, $1;", "=h,f", [f"float {v}"], effects=False)
         return lw.b.value(f"bitcast i16 {bits} to {kind}")
 
     return lw.each(compute, target, x)
@@ -228,9 +226,7 @@ def _address(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
 @computes("round_tf32")
 def _round_tf32(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
     def compute(v: str) -> str:
-        bits = lw.b.asm(
-            "i32", "cvt.rna.tf32.f32 $0, $1;", "=r,f", [f"float {v}"], effects=False
-        )
+        bits = lw.b.asm("i32", "cvt.rna.tf32.f32 $0, $1;", "=r,f", [f"float {v}"], effects=False)
         return lw.b.value(f"bitcast i32 {bits} to float")
 
     return lw.each(compute, x.kind, x)

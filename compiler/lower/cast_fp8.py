@@ -41,7 +41,11 @@ class _Bits:
         """An LLVM instruction or intrinsic of two operands."""
         right = self._constant(other) if isinstance(other, int) else other.item.name
         if name.startswith("llvm."):
-            suffix = self.item.element if self.item.count is None else f"v{self.item.count}{self.item.element}"
+            suffix = (
+                self.item.element
+                if self.item.count is None
+                else f"v{self.item.count}{self.item.element}"
+            )
             t = self.item.type
             return self._of(self.lw.b.call(t, f"{name}.{suffix}", [str(self.item), f"{t} {right}"]))
         return self._of(self.lw.b.value(f"{name} {self.item}, {right}"))

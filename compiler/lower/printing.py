@@ -39,9 +39,7 @@ class _Line:
     arguments: list[str]
 
 
-def _print_value(
-    lw: Lowering, value: Value, label: str, program: list[str], as_hex: bool
-) -> None:
+def _print_value(lw: Lowering, value: Value, label: str, program: list[str], as_hex: bool) -> None:
     layout = value.layout
     assert layout is None or isinstance(layout, Layout)
     require_single_leaders(lw, layout)

@@ -57,7 +57,9 @@ def combined(
 def accesses(ptx: str) -> list[str]:
     """The names of the atomic instructions, without order and scope."""
     found = re.findall(r"\b((?:red|atom)\.[\w.]+)", ptx)
-    return [re.sub(r"\.(relaxed|acquire|release|acq_rel|cta|gpu|sys|global)\b", "", f) for f in found]
+    return [
+        re.sub(r"\.(relaxed|acquire|release|acq_rel|cta|gpu|sys|global)\b", "", f) for f in found
+    ]
 
 
 EXPECTED = [

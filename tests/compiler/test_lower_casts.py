@@ -23,15 +23,11 @@ def singles() -> np.ndarray:
     return np.concatenate([top, top | 1, top | 0xFFFF, top | 0x8000])
 
 
-
-
 @pytest.mark.parametrize("rounding", ["rtne", "rtz"])
 @pytest.mark.parametrize("target", EIGHT, ids=str)
 def test_narrowing_by_arithmetic(target: ty.dtype, rounding: str) -> None:
     bits = singles()
-    found = on_host.run(
-        lambda lw, x: convert(lw, x, target, rounding), ty.float32, target, bits
-    )
+    found = on_host.run(lambda lw, x: convert(lw, x, target, rounding), ty.float32, target, bits)
     values = bits.view(np.float32)
     wanted = numerics.convert(values, "float32", target.codegen_name(), rounding)
     np.testing.assert_array_equal(found, wanted.view(np.uint8))

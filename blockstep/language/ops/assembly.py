@@ -55,9 +55,7 @@ def _run(groups: list[Any], program: Program, types: Any, pack: int) -> list[Any
     return found
 
 
-def _asm(
-    *operands: Any, program: Program, types: tuple[ty.dtype, ...], pure: bool = True
-) -> Any:
+def _asm(*operands: Any, program: Program, types: tuple[ty.dtype, ...], pure: bool = True) -> Any:
     arrays = np.broadcast_arrays(*operands) if operands else []
     found = [x[..., 0][()] for x in _run([a[..., None] for a in arrays], program, types, 1)]
     return tuple(found) if len(found) > 1 else found[0]
