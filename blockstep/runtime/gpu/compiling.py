@@ -7,14 +7,11 @@ tools; the IR's text stands for the first, so that two processes agree about it.
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from blockstep import __version__, knobs, target
-from blockstep.compiler import store
+from blockstep import knobs, target
+from blockstep.compiler import store, toolchain
 from blockstep.compiler.analysis import Hint
 from blockstep.compiler.assemble import assemble
 from blockstep.compiler.compile import Compiled, compile_function
@@ -25,8 +22,6 @@ from blockstep.ir import Function, dump
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.gpu.binary import FAULTS, Binary, Param, Site
-
-TOOLS = ("llvmlite", "cuda-bindings", "nvidia-nvjitlink", "nvidia-nvvm", "numpy")
 
 
 def compile_for_gpu(function: JITFunction, bound: Bound, options: Mapping[str, Any]) -> Binary:
@@ -81,19 +76,8 @@ def _parts(made: Function, options: Options, hints: Mapping[str, Hint]) -> dict[
         "ir": dump(made),
         "hints": repr(sorted(hints.items())),
         "options": repr(options),
-        "versions": _versions(),
+        **toolchain.fingerprint(),
     }
-
-
-@functools.cache
-def _versions() -> str:
-    found = [f"blockstep {__version__}"]
-    for name in TOOLS:
-        try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            found.append(f"{name} none")
-    return ", ".join(found)
 
 
 def _entry(compiled: Compiled, options: Options) -> store.Entry:
@@ -110,7 +94,6 @@ def _entry(compiled: Compiled, options: Options) -> store.Entry:
         "registers": made.registers,
         "spills": made.spill_stores,
     }
-    json.dumps(told)
     parts = {
         "ptx": compiled.ptx.encode(),
         "llir": module.text.encode(),
