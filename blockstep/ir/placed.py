@@ -35,7 +35,7 @@ def _block(*_: ty.dtype, shape: tuple[int, ...], element: ty.dtype, **__: Any) -
 
 
 def _all(*xs: ty.dtype, **__: Any) -> Any:
-    return xs if len(xs) > 1 else xs[0]
+    return xs if len(xs) != 1 else xs[0]
 
 
 RING = _control(
@@ -53,7 +53,9 @@ ASYNC_WAIT = _control(
 )
 SLOT = _control("slot", _block, "`, -> m n`: the block in a slot of a ring.")
 DOT_WAIT = _control(
-    "dot_wait", _all, "`m n, … -> m n, …`: the sums, with at most `pending` products in flight."
+    "dot_wait",
+    _all,
+    "`m n, … -> m n, …`: at most `pending` products are still in flight; those named are not.",
 )
 
 PLACED: dict[str, Op] = {

@@ -8,6 +8,9 @@ order stay what they were.
     prologue   for s < stages - 1: copy(iteration s) -> slot s; commit
     iteration  wait until its slot is filled; barrier; read the slot; products in flight;
                copy(iteration + stages - 1) -> the slot read in the iteration before; commit
+
+Where the sums only go round the loop, an iteration does not wait for its own products, only for
+those of the iteration before, and a second barrier stands before the copy into their slot.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from blockstep.ir import (
     ASYNC_COMMIT,
     ASYNC_COPY,
     ASYNC_WAIT,
+    DOT_WAIT,
     FOR,
     RING,
     SLOT,
@@ -277,6 +281,9 @@ class _Pipelining:
         self._read(body, read)
         last = body.terminator
         place = _after_first_product(body, last)
+        waits = _going_round(loop)
+        if waits:
+            place = self._overlap(waits)
         following = self._fetch(list(ahead), write, body, place)
         for one in self.loads:
             one.convert.erase()
@@ -287,6 +294,30 @@ class _Pipelining:
         turned = [self._turn(slot, one_more, count, zero, last) for slot in (read, write)]
         for value in [*following, *turned]:
             last.add_operand(value)
+
+    def _overlap(self, waits: list[Operation]) -> Operation:
+        """Leaves the products in flight from one iteration to the next; where copies may start."""
+        (body,) = self.loop.regions
+        products = [wait.operands[0].producer for wait in waits]
+        last = max(body.operations.index(p) for p in products if p is not None)
+        place = body.operations[last + 1]
+        for wait in waits:
+            index = next(i for use, i in wait.results[0].uses)
+            result = self.loop.results[index]
+            after = Operation(
+                DOT_WAIT, [result], [result.type], {"pending": 0}, location=wait.location
+            )
+            _insert_behind(self.loop, after)
+            after.results[0].layout = result.layout
+            for use, i in list(result.uses):
+                if use is not after:
+                    use.set_operand(i, after.results[0])
+            if place is wait:
+                place = body.operations[body.operations.index(wait) + 1]
+            wait.replace_with(list(wait.operands))
+        self._emit(DOT_WAIT, [], [], {"pending": len(waits)}, place)  # type: ignore[arg-type]
+        self._emit("barrier", [], [], {}, place)
+        return place
 
     def _turn(
         self, slot: Value, one: Value, count: Value, zero: Value, before: Operation
@@ -325,6 +356,36 @@ def _after_first_product(body: Region, last: Operation) -> Operation:
         if operation.name == "dot" and operation.attributes.get("in_flight"):
             return body.operations[number + 1]
     return last
+
+
+def _going_round(loop: Operation) -> list[Operation]:
+    """The waits for the loop's products, if the sums of each only go round the loop: they are
+    carried, and nothing but the product itself touches them."""
+    (body,) = loop.regions
+    found = []
+    for operation in body.walk():
+        if operation.name != "dot":
+            continue
+        uses = operation.results[0].uses
+        if not operation.attributes.get("in_flight") or len(uses) != 1 or len(operation.operands) < 3:
+            return []
+        wait, sums = uses[0][0], operation.operands[2]
+        if wait.name != "dot_wait" or wait.parent is not body or sums.owner is not body:
+            return []
+        after = wait.results[0].uses
+        if [use for use, _ in after] != [body.terminator] or len(sums.uses) != 1:
+            return []
+        if after[0][1] != sums.index - 1:
+            return []
+        found.append(wait)
+    return found
+
+
+def _insert_behind(operation: Operation, new: Operation) -> None:
+    region = operation.parent
+    assert region is not None
+    region.operations.insert(region.operations.index(operation) + 1, new)
+    new.parent = region
 
 
 def _is_negative(step: Value) -> bool:

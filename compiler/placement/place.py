@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from blockstep.compiler import layouts
 from blockstep.compiler.analysis import Hint, analyse
 from blockstep.compiler.layouts.shared import SharedLayout
 from blockstep.compiler.placement import memory, rules
@@ -45,6 +46,21 @@ class _Placing:
         for operation in reversed(self.templates):
             if not any(result.uses for result in operation.results):
                 operation.erase()
+        for operation in function.walk():
+            if rules.is_elementwise(operation):
+                for result in operation.results:
+                    result.run = self.run_of(result)
+
+    def run_of(self, value: Value) -> int:
+        """Neighbouring registers that hold the same number: of integers and masks."""
+        layout, facts = value.layout, self.facts.get(value)
+        if facts is None or not isinstance(layout, Layout):
+            return 1
+        best = 1
+        for axis in range(len(layout.shape)):
+            axes = (axis, *(a for a in reversed(range(len(layout.shape))) if a != axis))
+            best = max(best, min(facts.constancy[axis], layouts.contiguous(layout, axes)))
+        return best
 
     def region(self, region: Region) -> None:
         for operation in list(region.operations[:-1]):
