@@ -167,6 +167,8 @@ def test_all_accesses_of_all_warps_conflict_alike(
             own = [shared.address(layout.element(0, lane, warp)) for lane in range(32)]
             taken = [itemsize * (one.address ^ address) for address in own]
             assert wavefronts(taken, vector * itemsize) - ideal == said
+    count = len(ll.accesses(layout, shared, vector))
+    assert cost(layout, shared, itemsize) == (count * (ideal + said), count)
 
 
 def test_accesses_of_more_than_16_bytes_are_refused() -> None:
