@@ -219,6 +219,16 @@ def test_no_swizzle_of_rows_is_cheaper(number: int, itemsize: int) -> None:
                 assert best <= total(source, target, shared, itemsize)
 
 
+def test_vectors_are_not_made_of_elements_that_lanes_lie_along() -> None:
+    """Lane 1 of the target holds element 1, as register 1 does: addresses that began with it
+    would be off the multiple of a vector. Element 8 begins them instead."""
+    source = Layout((8, 2), (1, 8), (0, 2, 2, 0, 2), (4,))
+    target = Layout((8, 2), (1, 8), (1, 2, 2, 0, 2), (4,))
+    shared = optimal_swizzle(source, target, 4)
+    assert ll.widest(source, shared, 4) * ll.widest(target, shared, 4) == 8
+    assert cost(source, shared, 4)[1] + cost(target, shared, 4)[1] == 3
+
+
 @settings(max_examples=200)
 @given(layouts(ctas=0), st.data(), SIZES)
 def test_a_swizzle_for_random_layouts_is_no_worse_than_rows(
