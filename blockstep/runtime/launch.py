@@ -7,6 +7,7 @@ noted; what the kernel wrote until then is in the caller's arrays.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,13 +74,17 @@ def launch(
     on_gpu = may_want(current)
     if on_gpu:
         check_choice(current)
-    told = {"kernel": function.__name__, "passed_at": host, "options": OPTIONS}
-    bound = bind(function.params, args, named, **told, devices=InPlace() if on_gpu else None)
+    place = InPlace() if on_gpu else None
+    take = functools.partial(
+        bind, function.params, args, named,
+        kernel=function.__name__, passed_at=host, options=OPTIONS,
+    )  # fmt: skip
+    bound = take(devices=place)
     check_options(options)
     if on_gpu and wants_gpu(bound, current):
         return _on_gpu(function, bound, options, args, kwargs, None if warmup else grid)
-    if on_gpu:
-        bound = bind(function.params, args, named, **told)
+    if place is not None and place.storages:  # an interpreting machine has to have the bytes
+        bound = take()
     name = _name(function, bound)
     handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
     if warmup:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from blockstep.runtime.gpu import driver as driver_module
 from blockstep.runtime.gpu.binary import Binary
 from blockstep.runtime.gpu.driver import Device
 from blockstep.runtime.gpu.host_arrays import InPlace
+from blockstep.runtime.gpu.streams import torch_stream
 from blockstep.runtime.gpu.watch import Watch
 from blockstep.runtime.session import Session
 
@@ -55,8 +55,9 @@ def compiler() -> Compiler | None:
     return found
 
 
-def may_want(current: Session) -> bool:
-    """Whether a launch could go to the device at all, whatever its arguments are."""
+def may_want(current: Session, asked: bool = False) -> bool:
+    """Whether a launch could go to the device at all, whatever its arguments are. `asked`: also if
+    nothing has been made on a device yet."""
     chosen = current.options
     if chosen.machine == MACHINE:
         return True
@@ -64,18 +65,14 @@ def may_want(current: Session) -> bool:
         return False
     if current.on_instance is not None or sys.gettrace() is not None:
         return False
-    asked = os.environ.get("TRITON_INTERPRET")
-    if asked is not None and knobs.getenv_bool("TRITON_INTERPRET", False):
+    if knobs.getenv_bool("TRITON_INTERPRET", False):
         return False
-    return "cuda.bindings.driver" in sys.modules or _device_library()
+    return asked or "cuda.bindings.driver" in sys.modules or _device_library()
 
 
 def _device_library() -> bool:
     """Whether something is loaded that can have made an array on a device."""
-    torch = sys.modules.get("torch")
-    cuda = getattr(torch, "cuda", None)
-    initialised = cuda is not None and cuda.is_initialized()
-    return initialised or "cupy" in sys.modules or "numba.cuda" in sys.modules
+    return torch_stream() is not None or "cupy" in sys.modules or "numba.cuda" in sys.modules
 
 
 def wants_gpu(bound: Bound, current: Session) -> bool:

@@ -89,7 +89,7 @@ class Tensor:
         return self._device
 
     def element_size(self) -> int:
-        return self.dtype.itemsize
+        return int(self.dtype.itemsize)
 
     def stride(self) -> Any:
         return tuple(s // self.dtype.itemsize for s in self.array._array.strides)

@@ -6,6 +6,7 @@ import pytest
 
 from blockstep.errors import OutOfResources, PTXASError
 from blockstep.runtime.gpu import FAULTS, Binary, Box, Param
+from blockstep.runtime.gpu.binary import Kind
 from blockstep.runtime.gpu.failures import (
     DoesNotFit,
     GPUError,
@@ -39,7 +40,7 @@ def test_the_values_arrive_in_the_kernels_parameters() -> None:
 
 
 def test_every_kind_of_parameter_is_aligned_and_arrives() -> None:
-    kinds = ["i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64", "pointer"]
+    kinds: tuple[Kind, ...] = ("i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64", "pointer")
     parameters = [Param(kind, kind) for kind in kinds]
     parameters.insert(1, Param("tensor_map", "map", BOX))
     api, driver = recording()
@@ -102,7 +103,7 @@ def test_a_launch_is_one_call_of_the_driver() -> None:
 
 def test_a_launch_inside_a_launch_has_its_own_frame() -> None:
     api, driver = recording()
-    inner = []
+    inner: list[int] = []
     made = binary()
 
     def body(launch):
@@ -207,7 +208,7 @@ def test_refused_ptx_shows_the_drivers_log() -> None:
         values[2][: len(said)] = said
         return (api.CUresult.CUDA_ERROR_INVALID_PTX, None)
 
-    api.cuModuleLoadDataEx = refuse  # type: ignore[method-assign]
+    api.answers["cuModuleLoadDataEx"] = refuse
     with pytest.raises(PTXASError) as caught:
         launcher(binary(), api, driver)
     assert isinstance(caught.value, NotAssembled)
