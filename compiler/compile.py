@@ -12,6 +12,7 @@ from blockstep.compiler.lower import Module, Options, lower
 from blockstep.compiler.passes.flight import Flight
 from blockstep.compiler.passes.inline import Inline
 from blockstep.compiler.passes.pipeline import Pipeline
+from blockstep.compiler.passes.products import Products
 from blockstep.compiler.placement import Place
 from blockstep.ir import Function, verify
 
@@ -48,6 +49,7 @@ def pipeline(options: Options, hints: Mapping[str, Hint]) -> list[passes.Pass]:
     """The passes, in order."""
     return [
         Inline(),
+        Products(options.capability),
         *[one for one, _ in passes.PIPELINE],
         Place(options.num_warps, options.capability, hints),
         Flight(),
