@@ -9,6 +9,7 @@ from blockstep.compiler import passes
 from blockstep.compiler.analysis import Hint
 from blockstep.compiler.emit import emit
 from blockstep.compiler.lower import Module, Options, lower
+from blockstep.compiler.passes.barriers import Barriers
 from blockstep.compiler.passes.flight import Flight
 from blockstep.compiler.passes.inline import Inline
 from blockstep.compiler.passes.pipeline import Pipeline
@@ -51,11 +52,12 @@ def pipeline(options: Options, hints: Mapping[str, Hint]) -> list[passes.Pass]:
         Inline(),
         Products(options.capability),
         *[one for one, _ in passes.PIPELINE],
-        Place(options.num_warps, options.capability, hints),
+        Place(options.num_warps, options.capability, options.num_ctas, hints),
         Flight(),
         Pipeline(options.num_stages),
         passes.CSE(),
         passes.DCE(),
+        Barriers(),
     ]
 
 

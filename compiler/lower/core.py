@@ -310,15 +310,28 @@ class Lowering:
 
     def leaders(self, layout: Layout | None) -> str:
         """Whether this thread is the one that acts for all holders of the same elements: an i1."""
+        first = self._first_cta()
         if layout is None:
-            return self.b.value(f"icmp eq i32 {self.tid}, 0")
+            return self.both(first, self.b.value(f"icmp eq i32 {self.tid}, 0"))
         lanes = sum(1 << k for k, v in enumerate(layout.lanes) if v == 0)
         warps = sum(1 << k for k, v in enumerate(layout.warps) if v == 0)
         mask = lanes | warps << 5
         if not mask:
-            return "true"
+            return first
         copies = self.b.value(f"and i32 {self.tid}, {mask}")
-        return self.b.value(f"icmp eq i32 {copies}, 0")
+        return self.both(first, self.b.value(f"icmp eq i32 {copies}, 0"))
+
+    def _first_cta(self) -> str:
+        """Whether this CTA acts for its cluster, every CTA of which holds everything."""
+        if self.options.num_ctas == 1:
+            return "true"
+        return self.b.value(f"icmp eq i32 {self.cta()}, 0")
+
+    def both(self, a: str, b: str) -> str:
+        """The conjunction of two predicates."""
+        if a == "true":
+            return b
+        return a if b == "true" else self.b.value(f"and i1 {a}, {b}")
 
     # ---- shared memory
 

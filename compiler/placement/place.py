@@ -8,7 +8,7 @@ beside the original; any other is converted right after it was computed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from blockstep.compiler import layouts
@@ -25,6 +25,7 @@ class Place:
 
     num_warps: int = 4
     capability: int = 90
+    num_ctas: int = 1
     hints: Mapping[str, Hint] | None = None
     name: str = "place"
 
@@ -33,6 +34,8 @@ class Place:
         facts = analyse(function, self.hints or {}, trust_dividends=True)
         homes = Homes(function, facts, self.num_warps, self.capability)
         _Placing(homes, facts).function(function)
+        if self.num_ctas > 1:
+            _copy_in_each_cta(function, self.num_ctas)
 
 
 class _Placing:
@@ -211,6 +214,17 @@ class _Placing:
     def take_all(self, operation: Operation, wanted: list[Layout | None]) -> None:
         for index, layout in enumerate(wanted):
             self.take(operation, index, layout)
+
+
+def _copy_in_each_cta(function: Function, num_ctas: int) -> None:
+    """Every CTA of a cluster holds the whole block; one of them stores."""
+    none = (0,) * (num_ctas.bit_length() - 1)
+    values = [*function.parameters]
+    for operation in function.walk():
+        values += [*operation.results, *(a for r in operation.regions for a in r.arguments)]
+    for value in values:
+        if isinstance(value.layout, Layout):
+            value.layout = replace(value.layout, ctas=none)
 
 
 def _location(value: Value) -> Any:
