@@ -13,7 +13,7 @@ from typing import Any
 
 from blockstep.compiler.analysis import Hint, analyse
 from blockstep.compiler.layouts.shared import SharedLayout
-from blockstep.compiler.placement import memory, rules
+from blockstep.compiler.placement import memory, rules, wishes
 from blockstep.compiler.placement.homes import ACCESSES, Homes
 from blockstep.ir import CONVERT, Function, Layout, Operation, Region, Value
 
@@ -97,7 +97,7 @@ class _Placing:
                 continue
             if elementwise or operation.name in ("reshape", "permute"):
                 layout = rules.backward(operation, index, operation.results[0].layout)
-            elif anchor is not None and operand.type.shape == anchor.shape:
+            elif anchor is not None and wishes.asks(operation, index, anchor):
                 layout = anchor
             else:
                 layout = self.homes.home.get(operand) or self.homes.default(operand.type.shape)
