@@ -189,12 +189,13 @@ class _Scan:
         own = lw.thread_bits([(lw.warp, k, 1 << i) for i, k in enumerate(bits)])
         lanes.guarded(lw, self._last_of_warp(), lambda: rows.write(whole, own))
         lw.barrier()
-        order = range((1 << len(bits)) - 1)
+        totals = rows.read(whole)
         if self.reverse:
-            order = range((1 << len(bits)) - 1, 0, -1)
-        running = found = rows.read(whole, order[0])
-        for number in order[1:]:
-            running = self._combine(running, rows.read(whole, number))
+            totals = totals[::-1]
+        running = found = totals[0]
+        for place, total in enumerate(totals[1:-1], start=1):
+            number = len(totals) - 1 - place if self.reverse else place
+            running = self._combine(running, total)
             compare = "ult" if self.reverse else "ugt"
             taken = lw.b.value(f"icmp {compare} i32 {own}, {number}")
             found = self._choose(taken, running, found)
@@ -214,39 +215,50 @@ class _Scan:
 
 
 class _Rows:
-    """Shared memory for one value of each element off the axis and each warp along it."""
+    """Shared memory with a row for each element off the axis: one value for each warp along it."""
 
     def __init__(self, lw: Lowering, kept: Layout, items: Items, bits: int) -> None:
-        self.lw, self.kept, self.bits = lw, kept, bits
+        self.lw, self.kept, self.length = lw, kept, 1 << bits
         self.starts, total = [], 0
         for item in items:
             self.starts.append(total)
-            total += -(-(kept.numel << bits) * lanes.bytes_of(item.kind) // 16) * 16
+            total += -(-kept.numel * self.length * lanes.bytes_of(item.kind) // 16) * 16
         self.scratch = lw.scratch(total)
         self.base = lw.base(kept)
 
-    def write(self, items: Items, row: str) -> None:
+    def write(self, items: Items, place: str) -> None:
+        """This warp's values, at a place in the rows."""
+        b = self.lw.b
         for item, start in zip(items, self.starts, strict=True):
+            size = lanes.bytes_of(item.kind)
+            moved = b.value(f"mul nuw nsw i32 {place}, {size}")
             for register in range(self.kept.per_lane):
-                offset = self._offset(register, row, lanes.bytes_of(item.kind), start)
+                offset = b.value(f"add nuw nsw i32 {self._row(register, size, start)}, {moved}")
                 lanes.put(self.lw, offset, self.lw.pick(item, [register]))
 
-    def read(self, like: Items, row: int) -> Items:
-        """The values of one warp."""
-        found = []
+    def read(self, like: Items) -> list[Items]:
+        """The values of each warp along the axis."""
+        found: list[Items] = [[] for _ in range(self.length)]
         for item, start in zip(like, self.starts, strict=True):
-            parts = []
-            for register in range(self.kept.per_lane):
-                offset = self._offset(register, str(row), lanes.bytes_of(item.kind), start)
-                parts.append(lanes.get(self.lw, offset, item.kind, 1))
-            found.append(self.lw.concatenate(parts))
+            size, count = lanes.bytes_of(item.kind), self.kept.per_lane
+            rows = [self._whole(item, self._row(r, size, start), size) for r in range(count)]
+            joined = self.lw.concatenate(rows)
+            for place, items in enumerate(found):
+                chosen = [register * self.length + place for register in range(count)]
+                items.append(self.lw.pick(joined, chosen))
         return found
 
-    def _offset(self, register: int, row: str, size: int, start: int) -> str:
+    def _whole(self, like: Item, offset: str, size: int) -> Item:
+        """A row, 16 bytes at a time."""
+        width = min(self.length, 16 // size)
+        return self.lw.concatenate([
+            lanes.get(self.lw, self.lw.plus(offset, first * size), like.kind, width)
+            for first in range(0, self.length, width)
+        ])  # fmt: skip
+
+    def _row(self, register: int, size: int, start: int) -> str:
         b, constant = self.lw.b, self.kept.element(register, 0, 0)
         flat = b.value(f"xor i32 {self.base}, {constant}") if constant else self.base
-        first = b.value(f"shl i32 {row}, {axes.bits_of(self.kept.numel)}")
-        place = b.value(f"or i32 {first}, {flat}")
-        moved = b.value(f"mul nuw nsw i32 {place}, {size}")
+        moved = b.value(f"mul nuw nsw i32 {flat}, {self.length * size}")
         found = b.value(f"add nuw nsw i32 {self.scratch}, {moved}")
-        return b.value(f"add nuw nsw i32 {found}, {start}") if start else found
+        return self.lw.plus(found, start)
