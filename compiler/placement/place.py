@@ -89,13 +89,13 @@ class _Placing:
 
     def plain(self, operation: Operation) -> None:
         anchor = self.homes.anchors.get(operation)
-        elementwise = rules.is_elementwise(operation)
+        follows = rules.is_elementwise(operation) or operation.name in ("reshape", "permute")
         for result in operation.results:
             result.layout = self.homes.home.get(result)
         for index, operand in enumerate(operation.operands):
             if not operand.type.shape:
                 continue
-            if elementwise or operation.name in ("reshape", "permute"):
+            if follows and operation.results[0].type.shape:
                 layout = rules.backward(operation, index, operation.results[0].layout)
             elif anchor is not None and wishes.asks(operation, index, anchor):
                 layout = anchor

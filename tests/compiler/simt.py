@@ -1,4 +1,5 @@
-"""A CTA in NumPy: runs a kernel's LLVM text, all lanes in step, and watches shared memory.
+"""A CTA in NumPy, for tests of lowering without a GPU. It runs a kernel's LLVM text, all lanes
+in step, and watches shared memory.
 
 Every value is an array over the lanes. Poison is noise, so that a result that depends on it is
 wrong in some run. Between two barriers no byte of shared memory may be written by one lane and
@@ -14,6 +15,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+
+from blockstep.compiler.lower import Module
 
 Array = npt.NDArray[Any]
 
@@ -332,6 +335,12 @@ class Cta:
         if "barrier" in name or "bar.warp" in name:
             self._counted("barriers")
             return self.shared.epoch()
+        which = re.match(r"llvm\.([su])(max|min)\.", name)
+        if which is not None:
+            x, y = (v.view(v.dtype.str.replace("u", "i")) if which[1] == "s" else v
+                    for v in map(np.ascontiguousarray, operands))  # fmt: skip
+            made = np.maximum(x, y) if which[2] == "max" else np.minimum(x, y)
+            return made.view(operands[0].dtype)
         raise Wrong(f"no function {name}")
 
     def _shuffle(self, name: str, operands: list[Array]) -> Array:
@@ -442,3 +451,20 @@ def _parsed(text: str) -> tuple[str, dict[str, list[str]]]:
         elif line.strip():
             blocks[name].append(line.strip())
     return match[1], blocks
+
+
+def simulate(module: Module, arrays: list[Array], num_warps: int, seed: int = 0) -> dict[str, int]:
+    """Runs a kernel whose parameters are pointers to `arrays`, which it writes; how many shuffles,
+    barriers and accesses of shared memory a lane executed."""
+    places, size = [], 256
+    for array in arrays:
+        places.append(size)
+        size += -(-array.nbytes // 256) * 256
+    memory = np.zeros(size, np.uint8)
+    for array, place in zip(arrays, places, strict=True):
+        memory[place : place + array.nbytes] = array.reshape(-1).view(np.uint8)
+    cta = Cta(module.text, 32 * num_warps, module.shared, memory, seed)
+    cta.run(places)
+    for array, place in zip(arrays, places, strict=True):
+        array.reshape(-1).view(np.uint8)[:] = memory[place : place + array.nbytes]
+    return cta.counts
