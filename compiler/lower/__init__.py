@@ -7,9 +7,12 @@ from blockstep.compiler.lower import (
     creation,
     dot,
     elementwise,
+    gather,
     math,
     memory,
+    moving,
     reduce,
+    scan,
     shape,
 )
 from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered
@@ -18,5 +21,6 @@ from blockstep.compiler.lower.options import Options
 
 __all__ = [
     "LOWERINGS", "RULES", "Lowering", "Module", "Options", "Parameter", "Unlowered", "asynchronous", "cast",
-    "control", "creation", "dot", "elementwise", "lower", "math", "memory", "reduce", "shape",
+    "control", "creation", "dot", "elementwise", "gather", "lower", "math",
+    "memory", "moving", "reduce", "scan", "shape",
 ]  # fmt: skip

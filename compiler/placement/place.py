@@ -14,7 +14,7 @@ from typing import Any
 from blockstep.compiler import layouts
 from blockstep.compiler.analysis import Hint, analyse
 from blockstep.compiler.layouts.shared import SharedLayout
-from blockstep.compiler.placement import memory, rules
+from blockstep.compiler.placement import memory, rules, wishes
 from blockstep.compiler.placement.homes import ACCESSES, Homes
 from blockstep.ir import CONVERT, Function, Layout, Operation, Region, Value
 
@@ -108,15 +108,15 @@ class _Placing:
 
     def plain(self, operation: Operation) -> None:
         anchor = self.homes.anchors.get(operation)
-        elementwise = rules.is_elementwise(operation)
+        follows = rules.is_elementwise(operation) or operation.name in ("reshape", "permute")
         for result in operation.results:
             result.layout = self.homes.home.get(result)
         for index, operand in enumerate(operation.operands):
             if not operand.type.shape:
                 continue
-            if elementwise or operation.name in ("reshape", "permute"):
+            if follows and operation.results[0].type.shape:
                 layout = rules.backward(operation, index, operation.results[0].layout)
-            elif anchor is not None and operand.type.shape == anchor.shape:
+            elif anchor is not None and wishes.asks(operation, index, anchor):
                 layout = anchor
             else:
                 layout = self.homes.home.get(operand) or self.homes.default(operand.type.shape)
