@@ -47,6 +47,7 @@ from blockstep.runtime.compiled import CompiledKernel, check_resources, speciali
 from blockstep.runtime.gpu import machine as gpu
 from blockstep.runtime.gpu.host_arrays import InPlace
 from blockstep.runtime.gpu.selection import check_choice, may_want, wants_gpu
+from blockstep.runtime.gpu.shortcut import Shortcut
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
 
@@ -130,7 +131,7 @@ def _on_gpu(
     knobs.runtime.launch_exit_hook(told)
     short = function.device_caches.get(SHORT)
     if short is None:
-        short = function.device_caches[SHORT] = gpu.Shortcut(function, device)
+        short = function.device_caches[SHORT] = Shortcut(function, device.faults)
     short.add(args, kwargs, bound, prepared)
     return handle
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ from blockstep import knobs, target
 from blockstep.compiler.frontend.cache import exact, key_of
 from blockstep.errors import UnsupportedError
 from blockstep.language.function import JITFunction
-from blockstep.runtime.arguments import Bound
+from blockstep.runtime.arguments import Bound, is_descriptor
 from blockstep.runtime.gpu import driver as driver_module
 from blockstep.runtime.gpu.binary import Binary
 from blockstep.runtime.gpu.driver import Device
@@ -82,6 +82,22 @@ def wants_gpu(bound: Bound, current: Session) -> bool:
     devices = bound.binding.devices
     on_device = isinstance(devices, InPlace) and bool(devices.storages)
     return on_device and driver_module.present() and compiler() is not None
+
+
+def on_device(values: Iterable[Any], current: Session) -> bool:
+    """Whether a launch with these arguments would go to the device; nothing is bound to find out."""
+    if not may_want(current):
+        return False
+    there = current.options.machine == MACHINE or any(map(_lies_on_device, values))
+    return there and driver_module.present() and compiler() is not None
+
+
+def _lies_on_device(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_lies_on_device, value))
+    if is_descriptor(value):
+        return _lies_on_device(value.base)
+    return bool(getattr(value, "is_cuda", False)) or hasattr(value, "__cuda_array_interface__")
 
 
 def check_choice(current: Session) -> None:
