@@ -78,6 +78,7 @@ class Lowering:
         self.plan = Plan()
         self.position = 0  # of the operation being lowered
         self.positions = {operation: i for i, operation in enumerate(function.walk())}
+        self.maps: dict[Any, Any] = {}  # tensor maps that the launch must pass
         self.strings: dict[str, str] = {}  # text -> name of a global constant
         self.sites: list[tuple[str, Any]] = []  # assertions: message and location
         self.places = _debug_info(function) if options.line_info else None
