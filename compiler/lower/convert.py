@@ -49,9 +49,14 @@ def store(
 ) -> None:
     """Every element to its address, `vector` of them at once, by the first of its holders."""
     address = _addresses(lw, source, shared, lanes.bytes_of(item.kind), place)
+    copies = layouts.redundant(source).registers
+    needed = [
+        access for access in accesses(source, shared, vector)
+        if any(not register & copies for slot in access.registers for register in slot)
+    ]  # fmt: skip
 
     def write() -> None:
-        for access in accesses(source, shared, vector):
+        for access in needed:
             part = lw.pick(item, [registers[0] for registers in access.registers])
             lanes.put(lw, address(access), part)
 

@@ -164,3 +164,10 @@ def fetched(p):
 def one_by_one(x, y, SIZE: tl.constexpr):
     """A function that touches memory is called for each element: `element` and `collect`."""
     out(y, tl.map_elementwise(fetched, x + tl.arange(0, SIZE)))
+
+
+@triton.jit
+def positive(x, y, SIZE: tl.constexpr):
+    """The truth values move: the comparison is made where the loads are."""
+    truth = tl.reshape(tl.load(x + tl.arange(0, SIZE)) > 0, [SIZE])
+    tl.store(y + tl.arange(0, SIZE), tl.flip(tl.flip(truth)).to(tl.int32))
