@@ -130,8 +130,8 @@ class _Placing:
             self.take(operation, index, anchor)
         for result in operation.results:
             result.layout = anchor
-        if operation.name in ("load", "store"):
-            width = memory.access_width(operation, self.facts, anchor)
+        if operation.name in ("load", "store", "atomic_rmw"):
+            width = memory.access_width(operation, self.facts, anchor, self.homes.capability)
             operation.attributes["vector"] = width
 
     # ---- values in a layout
