@@ -135,6 +135,8 @@ class Launcher:
 
     def _entered(self, x: int, y: int, z: int, stream: int, frame: Frame) -> Any:
         """Where there are several devices, the current one may be another."""
+        if int(self.driver.api.cuCtxGetCurrent()[1] or 0) == self.loaded.context:
+            return self._plainly(x, y, z, stream, frame)
         with self.driver.entered(self.loaded.device.ordinal):
             return self._plainly(x, y, z, stream, frame)
 

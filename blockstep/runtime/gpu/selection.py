@@ -109,6 +109,8 @@ def check_choice(current: Session) -> None:
         what, remedy = "judges nothing", "leave out --machine gpu: the CPU judges"
     elif chosen.programs is not None:
         what, remedy = "runs all program instances", "leave out --machine gpu, or the choice"
+    elif current.on_instance is not None:
+        what, remedy = "does not stop in a kernel", "leave out --machine gpu: debug on the CPU"
     elif not driver_module.present():
         what, remedy = "needs a GPU and its driver, and there is none", "BLOCKSTEP_MACHINE=grid"
     elif compiler() is None:
