@@ -175,5 +175,12 @@ def code_for(
             raise UnsupportedError("unsupported: the compiler is not installed")
         constants = {a.name: a.value for a in bound.arguments if a.kind == "constexpr"}
         watch = Watch(function, constants)  # before: what changes meanwhile is compiled again
-        made = kept[key] = Made(build(function, bound, options), watch)
+        made = kept[key] = Made(_launched_as(build(function, bound, options), options), watch)
     return made
+
+
+def _launched_as(binary: Binary, options: Mapping[str, Any]) -> Binary:
+    """The code with the ways to launch it that the launch asks for; the code itself is the same."""
+    ways = ("launch_pdl", "launch_cooperative_grid")
+    asked = {way: True for way in ways if options.get(way) and not getattr(binary, way)}
+    return replace(binary, **asked) if asked else binary

@@ -229,6 +229,24 @@ def test_a_launch_that_is_refused_says_what_was_asked() -> None:
     assert len(api.launches) == 1
 
 
+def test_a_grid_that_clusters_do_not_fill_is_said() -> None:
+    api, driver = recording()
+    go = launcher(binary(cluster=(2, 1, 1)), api, driver)
+    api.failures["cuLaunchKernelEx"] = ["CUDA_ERROR_INVALID_VALUE"]
+    with pytest.raises(GPUError, match=r"grid of \(5, 1, 1\) in clusters of \(2, 1, 1\)"):
+        go(5, 1, 1, 0, (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"), [((1 << 31, 1, 1), "grid x"), ((1, 65536, 1), "grid y, Required: 65536")]
+)
+def test_a_grid_past_the_limits_is_named(grid: tuple[int, int, int], words: str) -> None:
+    api, driver = recording()
+    made = api.kernel(binary())
+    with pytest.raises(OutOfResources, match=words):
+        Launcher(driver, Loader(driver).load(made, 0)).check_grid(grid)
+
+
 def test_an_illegal_address_names_the_kernels_that_may_have_done_it() -> None:
     api, driver = recording()
     go = launcher(binary(), api, driver)
