@@ -181,6 +181,8 @@ def code_for(
 
 def _launched_as(binary: Binary, options: Mapping[str, Any]) -> Binary:
     """The code with the ways to launch it that the launch asks for; the code itself is the same."""
-    ways = ("launch_pdl", "launch_cooperative_grid")
-    asked = {way: True for way in ways if options.get(way) and not getattr(binary, way)}
-    return replace(binary, **asked) if asked else binary
+    early = binary.launch_pdl or bool(options.get("launch_pdl"))
+    together = binary.launch_cooperative_grid or bool(options.get("launch_cooperative_grid"))
+    if (early, together) == (binary.launch_pdl, binary.launch_cooperative_grid):
+        return binary
+    return replace(binary, launch_pdl=early, launch_cooperative_grid=together)

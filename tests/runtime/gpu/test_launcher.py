@@ -65,6 +65,11 @@ def test_the_hidden_parameter_is_the_fault_record() -> None:
     assert api.launches[0].values == (1, 2, 3, 0xFA)
 
 
+def test_the_hidden_parameter_is_the_last_one() -> None:
+    with pytest.raises(ValueError, match="the fault record is the last parameter"):
+        binary((Param("pointer", FAULTS), *ADD))
+
+
 def test_a_kernel_without_parameters() -> None:
     api, driver = recording()
     launcher(binary(()), api, driver)(1, 1, 1, 0, ())
