@@ -69,6 +69,7 @@ class Machine:
         """Runs a prepared kernel on bound arguments. It waits for the kernel if arrays of the host
         were copied for it."""
         launcher = prepared.launcher
+        launcher.check_grid(grid)
         self.faults.check()
         with (
             self.driver.entered(launcher.loaded.device.ordinal),

@@ -109,6 +109,8 @@ def check_choice(current: Session) -> None:
         what, remedy = "judges nothing", "leave out --machine gpu: the CPU judges"
     elif chosen.programs is not None:
         what, remedy = "runs all program instances", "leave out --machine gpu, or the choice"
+    elif current.on_instance is not None:
+        what, remedy = "does not stop in a kernel", "leave out --machine gpu: debug on the CPU"
     elif not driver_module.present():
         what, remedy = "needs a GPU and its driver, and there is none", "BLOCKSTEP_MACHINE=grid"
     elif compiler() is None:
@@ -173,5 +175,14 @@ def code_for(
             raise UnsupportedError("unsupported: the compiler is not installed")
         constants = {a.name: a.value for a in bound.arguments if a.kind == "constexpr"}
         watch = Watch(function, constants)  # before: what changes meanwhile is compiled again
-        made = kept[key] = Made(build(function, bound, options), watch)
+        made = kept[key] = Made(_launched_as(build(function, bound, options), options), watch)
     return made
+
+
+def _launched_as(binary: Binary, options: Mapping[str, Any]) -> Binary:
+    """The code with the ways to launch it that the launch asks for; the code itself is the same."""
+    early = binary.launch_pdl or bool(options.get("launch_pdl"))
+    together = binary.launch_cooperative_grid or bool(options.get("launch_cooperative_grid"))
+    if (early, together) == (binary.launch_pdl, binary.launch_cooperative_grid):
+        return binary
+    return replace(binary, launch_pdl=early, launch_cooperative_grid=together)

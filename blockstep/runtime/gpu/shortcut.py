@@ -31,6 +31,8 @@ from blockstep.runtime.gpu.values import Gather
 from blockstep.runtime.gpu.watch import Watch
 
 Grid = tuple[int, int, int]
+MOST_X = ((1 << 31) - 1) // 16  # program instances of up to 16 CTAs that every device takes
+MOST_YZ = 65535
 
 
 @dataclass(slots=True, eq=False)
@@ -135,15 +137,18 @@ class Shortcut:
 
 
 def _plain(grid: Any) -> Grid | None:
-    """A grid of one to three positive integers; None for any other, which the long way refuses."""
+    """A grid of one to three positive integers that every device takes; None for any other, which
+    the long way looks at."""
     if grid.__class__ is not tuple:
         return None
     if len(grid) == 1:
         (x,) = grid
-        return (x, 1, 1) if x.__class__ is int and x > 0 else None
+        return (x, 1, 1) if x.__class__ is int and 0 < x <= MOST_X else None
     for size in grid:
         if size.__class__ is not int or size <= 0:
             return None
+    if len(grid) > 3 or max(grid[1:], default=0) > MOST_YZ or max(grid) > MOST_X:
+        return None
     if len(grid) == 2:
         return grid[0], grid[1], 1
     return grid if len(grid) == 3 else None

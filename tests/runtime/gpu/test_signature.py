@@ -177,6 +177,18 @@ def test_a_watch_sees_captured_values_and_attributes() -> None:
     assert not watch.holds()
 
 
+def test_a_watch_passes_over_what_has_no_source() -> None:
+    space: dict[str, Any] = {"triton": triton}
+    exec("def lost(x): pass", space)
+    lost = triton.jit(space["lost"])
+
+    def kernel(x, USE: tl.constexpr):
+        if USE:
+            lost(x)
+
+    assert Watch(triton.jit(kernel), {"USE": False}).holds()
+
+
 def test_a_watch_sees_a_new_text() -> None:
     function = triton.jit(outer)
     watch = Watch(function, {})
