@@ -26,6 +26,8 @@ LOWERINGS: dict[str, Lowers] = {}
 RULES: dict[str, Computes] = {}
 
 SHARED = "@shared_memory"
+MOVES_BYTES = frozenset({"cast", "bitcast", "select", "hint", "map", "asm", "asm_packed", "libdevice"})
+"""Operations that take 8-bit floats as they are."""
 
 
 class Unlowered(Exception):
@@ -222,8 +224,29 @@ class Lowering:
             raise Unlowered(f"no elementwise lowering of `{name}`")
         width = next((i.count for i in items if i.count is not None), None)
         spread = [self.splat(i, width) for i in items]
+        if name not in MOVES_BYTES and any(i.kind.is_fp8() for i in spread):
+            return self._widened(name, attributes, kinds, spread)
         found = rule(self, attributes, kinds if len(kinds) > 1 else kinds[0], *spread)
         return found if isinstance(found, tuple) else (found,)
+
+    def _widened(
+        self, name: str, attributes: Mapping[str, Any], kinds: Sequence[ty.dtype],
+        items: Sequence[Item],
+    ) -> tuple[Item, ...]:  # fmt: skip
+        """8-bit floats are computed in float32 and rounded once: no bit differs from 8-bit
+        arithmetic (24 >= 2 p + 2)."""
+        wide = [
+            self.compute("cast", {"target": ty.float32}, [ty.float32], [i])[0]
+            if i.kind.is_fp8()
+            else i
+            for i in items
+        ]
+        results = [ty.float32 if k.scalar.is_fp8() else k for k in kinds]
+        found = self.compute(name, attributes, results, wide)
+        return tuple(
+            self.compute("cast", {"target": k.scalar}, [k], [item])[0] if k.scalar.is_fp8() else item
+            for item, k in zip(found, kinds, strict=True)
+        )
 
     def apply(self, region: Region, items: Sequence[Item]) -> list[Item]:
         """A function of scalars on vectors (or scalars)."""

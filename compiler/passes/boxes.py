@@ -40,7 +40,9 @@ def boxed(load: Operation, pointer: Value, mask: Value | None, other: Value | No
         return None
     if not _is_parameter(base) or inside.operands[:rank] != offsets:
         return None
-    if not all(_is_part(v, f"{name}.stride{i}") for i, v in enumerate(strides)):
+    if not all(_is_part(v, f"{name}.stride{i}") for i, v in enumerate(strides[:-1])):
+        return None
+    if not _is_one(strides[-1]):
         return None
     if not all(_is_part(v, f"{name}.shape{i}") for i, v in enumerate(inside.operands[rank:])):
         return None
@@ -57,6 +59,12 @@ def _is_parameter(value: Value) -> bool:
 
 def _is_part(value: Value, name: str) -> bool:
     return _is_parameter(value) and value.name == name
+
+
+def _is_one(value: Value) -> bool:
+    """The last stride of a descriptor, as the pass `descriptors` leaves it."""
+    producer = value.producer
+    return producer is not None and producer.name == "constant" and producer.attributes["value"] == 1
 
 
 def _width(load: Operation, layout: SharedLayout) -> int | None:
