@@ -82,8 +82,8 @@ def rmw(
     lw: Lowering, combine: str, kind: ty.dtype, order: str, width: int, wanted: bool
 ) -> Instruction:
     """A read-modify-write of `width` neighbours of a type."""
-    if combine == "add" and kind.is_bf16() and lw.options.capability < 90:
-        return Instruction(_BF16_LOOP.replace("ORDER", order), 1, loops=True)
+    if bits_of(kind) == 16 and (combine != "add" or (kind.is_bf16() and lw.options.capability < 90)):
+        return Instruction(_loop(combine, order), 1, loops=True)
     count = words_of(width, bits_of(kind))[0]
     outputs = count if wanted or combine == "xchg" else 0
     name = ("atom" if outputs else "red") + order + ".global"
@@ -116,21 +116,39 @@ def _suffix(combine: str, kind: ty.dtype, width: int, words: int) -> str:
     return f"{combine}.{'s' if signed else 'u'}{bits}"
 
 
-# before sm_90 there is no addition of bfloat16 in memory: tried until nobody came between
-_BF16_LOOP = """{
-.reg .b16 old, sum, seen, none;
-.reg .b32 a, b;
+def _loop(combine: str, order: str) -> str:
+    """What memory cannot do by itself to 16 bits (extremes, and before sm_90 a sum of bfloat16):
+    tried until nobody came between."""
+    step = _SUM if combine == "add" else _EXTREME.replace("BETTER", _BETTER[combine])
+    return _LOOP.replace("STEP", step).replace("ORDER", order)
+
+
+_BETTER = {"max": "ge", "min": "le"}
+_SUM = """mov.b32 a, {none, old};
+mov.b32 b, {none, $2};
+add.rn.f32 a, a, b;
+cvt.rn.bf16.f32 next, a;"""
+_EXTREME = """cvt.s32.s16 a, old;
+shr.s32 b, a, 31;
+and.b32 b, b, 32767;
+xor.b32 a, a, b;
+cvt.s32.s16 c, $2;
+shr.s32 b, c, 31;
+and.b32 b, b, 32767;
+xor.b32 c, c, b;
+setp.BETTER.s32 lost, a, c;
+selp.b16 next, old, $2, lost;"""
+_LOOP = """{
+.reg .b16 old, next, seen, none;
+.reg .b32 a, b, c;
 .reg .pred lost;
 mov.b16 old, 0;
 mov.b16 none, 0;
 @!$p bra DONE;
 ld.relaxed.sys.global.b16 old, [$1];
-mov.b32 b, {none, $2};
 AGAIN:
-mov.b32 a, {none, old};
-add.rn.f32 a, a, b;
-cvt.rn.bf16.f32 sum, a;
-atomORDER.global.cas.b16 seen, [$1], old, sum;
+STEP
+atomORDER.global.cas.b16 seen, [$1], old, next;
 setp.ne.b16 lost, seen, old;
 mov.b16 old, seen;
 @lost bra AGAIN;

@@ -80,8 +80,14 @@ class Lowering:
         self.plan = Plan()
         self.position = 0  # of the operation being lowered
         self.positions = {operation: i for i, operation in enumerate(function.walk())}
+<<<<<<< HEAD
         self.maps: dict[Any, Any] = {}  # tensor maps that the launch must pass
         self.strings: dict[str, str] = {}  # text -> name of a global constant
+=======
+        self.strings: dict[str, str] = {}  # text -> its definition as a global constant
+        self.locals: dict[str, int] = {}  # name -> bytes of a lane's local memory
+        self.faults = ""  # the address of the fault record: of kernels with assertions
+>>>>>>> atomics
         self.sites: list[tuple[str, Any]] = []  # assertions: message and location
         self.places = _debug_info(function) if options.line_info else None
         self.tid = self.lane = self.warp = ""
@@ -356,6 +362,24 @@ class Lowering:
         if a == "true":
             return b
         return a if b == "true" else self.b.value(f"and i1 {a}, {b}")
+
+    # ---- constant and local memory
+
+    def string(self, text: str) -> str:
+        """A text in memory, with a zero behind it: a ptr."""
+        data = text.encode("ascii") + b"\0"
+        names = list(self.strings)
+        name = f"@string{names.index(text) if text in self.strings else len(names)}"
+        content = "".join(chr(c) if chr(c).isalnum() or c == 32 else f"\\{c:02X}" for c in data)
+        self.strings[text] = (
+            f'{name} = private unnamed_addr addrspace(1) constant [{len(data)} x i8] c"{content}"'
+        )
+        return self.b.value(f"addrspacecast ptr addrspace(1) {name} to ptr")
+
+    def local(self, name: str, size: int) -> str:
+        """Memory of a lane's own, at least `size` bytes at a multiple of 8: a ptr."""
+        self.locals[name] = max(size, self.locals.get(name, 0))
+        return name
 
     # ---- shared memory
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from blockstep.compiler.faults import FAULTS
 from blockstep.compiler.lower import control
 from blockstep.compiler.lower.core import SHARED, Lowering, Unlowered
 from blockstep.compiler.lower.options import Options
@@ -81,6 +82,10 @@ def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:
         declared.append(f"{llvm} %p{number}")
         parameters.append(Parameter(_passed_as(value.name), kind))
         lw.bind(value, _argument(lw, value, kind, f"%p{number}"))
+    if any(operation.name == "assert" for operation in lw.function.walk()):
+        declared.append("ptr addrspace(1) %faults")
+        parameters.append(Parameter(FAULTS, "pointer"))
+        lw.faults = lw.b.value("ptrtoint ptr addrspace(1) %faults to i64")
     lw.tid = lw.b.call("i32", "llvm.nvvm.read.ptx.sreg.tid.x", [])
     lw.lane = lw.b.value(f"and i32 {lw.tid}, 31")
     lw.warp = lw.b.value(f"lshr i32 {lw.tid}, 5")
@@ -134,6 +139,7 @@ def _text(lw: Lowering, declared: list[str]) -> str:
         f"define ptx_kernel void @{symbol(lw.function.name)}({', '.join(declared)}) #0{scope} {{",
         "entry:",
         *[f"  {b.name} = add i32 {b.offset}, 0" for b in lw.plan.buffers],
+        *[f"  {name} = alloca [{n} x i8], align 8" for name, n in lw.locals.items()],
         *lw.b.lines,
         "}",
         f'attributes #0 = {{ "nvvm.reqntid"="{threads}" }}',

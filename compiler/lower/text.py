@@ -148,7 +148,7 @@ class Builder:
     ) -> str:  # fmt: skip
         """Inline PTX. With `effects` it is neither moved nor left out."""
         kind = "asm sideeffect" if effects else "asm"
-        text = template.replace('"', "\\22").replace("\n", "\\0A").replace("\t", " ")
+        text = template.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A").replace("\t", " ")
         line = f'call {result} {kind} "{text}", "{constraints}"({", ".join(operands)})'
         if effects:
             line += " #1"  # convergent nounwind: see `module`
