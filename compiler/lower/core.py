@@ -80,14 +80,10 @@ class Lowering:
         self.plan = Plan()
         self.position = 0  # of the operation being lowered
         self.positions = {operation: i for i, operation in enumerate(function.walk())}
-<<<<<<< HEAD
         self.maps: dict[Any, Any] = {}  # tensor maps that the launch must pass
-        self.strings: dict[str, str] = {}  # text -> name of a global constant
-=======
         self.strings: dict[str, str] = {}  # text -> its definition as a global constant
         self.locals: dict[str, int] = {}  # name -> bytes of a lane's local memory
         self.faults = ""  # the address of the fault record: of kernels with assertions
->>>>>>> atomics
         self.sites: list[tuple[str, Any]] = []  # assertions: message and location
         self.places = _debug_info(function) if options.line_info else None
         self.tid = self.lane = self.warp = ""

@@ -1,31 +1,21 @@
-<<<<<<< HEAD
 """How operations that move elements between lanes want their operands held.
 
 A wish is a layout for every block operand of its shape; None means any. Where the home of an
 operand serves, it is the wish. Invariant: the lowering of each operation listed here relies on what
 its wish promises, and on nothing else.
 """
-=======
-"""Layouts that single operations ask of their block operands, by name."""
->>>>>>> atomics
 
 from __future__ import annotations
 
 from collections.abc import Callable
-<<<<<<< HEAD
 from math import prod
 
 from blockstep.compiler import layouts
 from blockstep.compiler.layouts import axes, f2
-=======
-
-from blockstep.compiler import layouts
->>>>>>> atomics
 from blockstep.ir import Layout, Operation
 
 Wish = Callable[[Operation, Layout], Layout]
 
-<<<<<<< HEAD
 LEADING = {"gather": 1}
 """The operand whose home decides, and that alone is asked for a layout; else all of them are."""
 
@@ -56,7 +46,7 @@ def _for_split(operation: Operation, found: Layout) -> Layout:
 
 
 def _for_groups(operation: Operation, found: Layout) -> Layout:
-    pack = operation.attributes["pack"]
+    pack = min(operation.attributes["pack"], found.numel)
     if pack == 1 or has_groups(found, pack):
         return found
     return _plain(found.shape, found.num_warps, pack)
@@ -72,6 +62,7 @@ WISHES: dict[str, Wish] = {
     "gather": _as_it_is,
     "histogram": _as_it_is,
     "map_packed": _for_groups,
+    "asm_packed": _for_groups,
 }
 
 
@@ -142,25 +133,3 @@ def _plain(shape: tuple[int, ...], num_warps: int, vector: int) -> Layout:
 
 
 __all__ = ["LEADING", "WISHES", "along_axis", "asks", "has_groups", "is_ordered", "is_pure"]
-=======
-
-def _packed(operation: Operation, found: Layout) -> Layout:
-    """Groups of `pack` neighbours of a 1-D block in consecutive registers of one lane."""
-    size = min(operation.attributes["pack"], found.numel)
-    if _groups(found, size):
-        return found
-    return layouts.coalesced(found.shape, (0,), size, found.num_warps)
-
-
-def _groups(layout: Layout, size: int) -> bool:
-    """Whether register numbers modulo `size` are element numbers modulo `size`."""
-    low = size.bit_length() - 1
-    wanted = tuple(1 << k for k in range(low))
-    others = layout.registers[low:] + layout.lanes + layout.warps + layout.ctas
-    return layout.registers[:low] == wanted and not any(basis & (size - 1) for basis in others)
-
-
-WISHES: dict[str, Wish] = {"asm_packed": _packed}
-
-__all__ = ["WISHES", "Wish"]
->>>>>>> atomics
