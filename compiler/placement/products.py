@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from blockstep.compiler import layouts
 from blockstep.compiler.layouts.shared import SharedLayout, swizzle_128b
-from blockstep.compiler.placement.wishes import WISHES
 from blockstep.ir import Layout, Operation, Value
 from blockstep.language import types as ty
 
