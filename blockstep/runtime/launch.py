@@ -7,6 +7,7 @@ noted; what the kernel wrote until then is in the caller's arrays.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ from blockstep.runtime.compiled import CompiledKernel, check_resources, speciali
 from blockstep.runtime.gpu import machine as gpu
 from blockstep.runtime.gpu.host_arrays import InPlace
 from blockstep.runtime.gpu.selection import check_choice, may_want, wants_gpu
+from blockstep.runtime.gpu.shortcut import Shortcut
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
 
@@ -73,13 +75,17 @@ def launch(
     on_gpu = may_want(current)
     if on_gpu:
         check_choice(current)
-    told = {"kernel": function.__name__, "passed_at": host, "options": OPTIONS}
-    bound = bind(function.params, args, named, **told, devices=InPlace() if on_gpu else None)
+    place = InPlace() if on_gpu else None
+    take = functools.partial(
+        bind, function.params, args, named,
+        kernel=function.__name__, passed_at=host, options=OPTIONS,
+    )  # fmt: skip
+    bound = take(devices=place)
     check_options(options)
     if on_gpu and wants_gpu(bound, current):
         return _on_gpu(function, bound, options, args, kwargs, None if warmup else grid)
-    if on_gpu:
-        bound = bind(function.params, args, named, **told)
+    if place is not None and place.storages:  # an interpreting machine has to have the bytes
+        bound = take()
     name = _name(function, bound)
     handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
     if warmup:
@@ -125,7 +131,7 @@ def _on_gpu(
     knobs.runtime.launch_exit_hook(told)
     short = function.device_caches.get(SHORT)
     if short is None:
-        short = function.device_caches[SHORT] = gpu.Shortcut(function, device)
+        short = function.device_caches[SHORT] = Shortcut(function, device.faults)
     short.add(args, kwargs, bound, prepared)
     return handle
 

@@ -203,5 +203,5 @@ def cost(layout: Layout, shared: SharedLayout, itemsize: int) -> tuple[int, int]
     accesses they are."""
     vector = widest(layout, shared, itemsize)
     ideal = 32 >> lane_bits_at_once(itemsize * vector)
-    count = len(accesses(layout, shared, vector))
+    count = (1 << rank(layout.registers)) // vector
     return count * (ideal + bank_conflicts(layout, shared, itemsize, vector)), count

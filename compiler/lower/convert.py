@@ -1,9 +1,17 @@
-"""A block in another layout: registers renamed, or every element through shared memory."""
+"""A block in another layout, the cheapest way: registers renamed, lanes that shuffle, or shared
+memory.
+
+What goes through shared memory is stored once, by the first holder of each element, in vectors as
+wide as both layouts allow, at addresses swizzled against bank conflicts.
+"""
 
 from __future__ import annotations
 
-from blockstep.compiler.layouts.shared import SharedLayout, accesses, widest
-from blockstep.compiler.lower import lanes
+from collections.abc import Callable
+
+from blockstep.compiler import layouts
+from blockstep.compiler.layouts.shared import Access, SharedLayout, accesses, widest
+from blockstep.compiler.lower import exchange, lanes
 from blockstep.compiler.lower.core import Lowering
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout, Value
@@ -14,45 +22,89 @@ def convert(lw: Lowering, item: Item, source: Layout, target: Layout) -> Item:
     """`item`, held as `source` says, held as `target` says."""
     if source == target:
         return item
-    if (source.lanes, source.warps, source.ctas) == (target.lanes, target.warps, target.ctas):
-        where = {source.element(r, 0, 0): r for r in reversed(range(source.per_lane))}
-        wanted = [target.element(r, 0, 0) for r in range(target.per_lane)]
-        if all(element in where for element in wanted):
-            return lw.pick(item, [where[element] for element in wanted])
-    return _through_memory(lw, item, source, target)
+    chosen = layouts.plan(source, target, lanes.bytes_of(item.kind))
+    if isinstance(chosen, layouts.Nothing):
+        return item
+    if isinstance(chosen, layouts.Registers):
+        return lw.pick(item, chosen.permutation)
+    moved = lanes.as_bytes(lw, item)
+    if isinstance(chosen, layouts.Shuffle):
+        found = exchange.by_shuffles(lw, moved, chosen)
+    else:
+        found = _through_memory(lw, moved, source, target, chosen)
+    return lanes.from_bytes(lw, found, item.kind)
 
 
-def _through_memory(lw: Lowering, item: Item, source: Layout, target: Layout) -> Item:
-    size = lanes.bytes_of(item.kind)
-    scratch = lw.scratch(source.numel * size)
-    base = lw.base(source)
-    for r, width in _runs(source, size):
-        offset = _offset(lw, scratch, base, source.element(r, 0, 0), size)
-        part = lw.pick(item, range(r, r + width))
-        lanes.put(lw, offset, part)
+def _through_memory(
+    lw: Lowering, item: Item, source: Layout, target: Layout, chosen: layouts.Shared
+) -> Item:
+    place = lw.scratch(chosen.bytes)
+    store(lw, item, source, chosen.swizzle, chosen.store_vector, place)
     lw.barrier()
-    base = lw.base(target)
-    found = []
-    for r, width in _runs(target, size):
-        offset = _offset(lw, scratch, base, target.element(r, 0, 0), size)
-        found.append(lanes.get(lw, offset, item.kind, width))
-    return lw.concatenate(found)
+    return load(lw, item.kind, target, chosen.swizzle, chosen.load_vector, place)
 
 
-def _runs(layout: Layout, size: int) -> list[tuple[int, int]]:
-    """First register and length of each run of registers that hold neighbours in memory."""
-    width = 1
-    for k, image in enumerate(layout.registers):
-        if image != 1 << k or width * size >= 16:
-            break
-        width *= 2
-    return [(r, width) for r in range(0, layout.per_lane, width)]
+def store(
+    lw: Lowering, item: Item, source: Layout, shared: SharedLayout, vector: int, place: str
+) -> None:
+    """Every element to its address, `vector` of them at once, by the first of its holders."""
+    address = _addresses(lw, source, shared, lanes.bytes_of(item.kind), place)
+    copies = layouts.redundant(source).registers
+    needed = [
+        access for access in accesses(source, shared, vector)
+        if any(not register & copies for slot in access.registers for register in slot)
+    ]  # fmt: skip
+
+    def write() -> None:
+        for access in needed:
+            part = lw.pick(item, [registers[0] for registers in access.registers])
+            lanes.put(lw, address(access), part)
+
+    lanes.guarded(lw, first_holder(lw, source), write)
 
 
-def _offset(lw: Lowering, scratch: str, base: str, constant: int, size: int) -> str:
-    flat = lw.b.value(f"xor i32 {base}, {constant}") if constant else base
-    moved = lw.b.value(f"mul nuw nsw i32 {flat}, {size}") if size > 1 else flat
-    return lw.b.value(f"add nuw nsw i32 {scratch}, {moved}")
+def load(
+    lw: Lowering, kind: ty.dtype, target: Layout, shared: SharedLayout, vector: int, place: str
+) -> Item:
+    """Every element of a block in shared memory that a lane holds, `vector` of them at once."""
+    address = _addresses(lw, target, shared, lanes.bytes_of(kind), place)
+    pieces, where = [], [0] * target.per_lane
+    for number, access in enumerate(accesses(target, shared, vector)):
+        pieces.append(lanes.get(lw, address(access), kind, vector))
+        for slot, registers in enumerate(access.registers):
+            for register in registers:
+                where[register] = number * vector + slot
+    return lw.pick(lw.concatenate(pieces), where)
+
+
+def _addresses(
+    lw: Lowering, layout: Layout, shared: SharedLayout, size: int, place: str
+) -> Callable[[Access], str]:
+    """The byte offset of each access: what the thread decides is computed once."""
+    bases = (*layout.lanes, *layout.warps, *layout.ctas)
+    moving = 0
+    for basis in bases:
+        moving |= shared.address(basis)
+    base = lw.base(layout, lambda element: shared.address(element) * size)
+    fixed = place if base == "0" else lw.b.value(f"add nuw nsw i32 {place}, {base}")
+
+    def of(access: Access) -> str:
+        if access.address & moving:
+            turned = lw.b.value(f"xor i32 {base}, {access.address * size}")
+            return lw.b.value(f"add nuw nsw i32 {place}, {turned}")
+        return lw.plus(fixed, access.address * size)
+
+    return of
+
+
+def first_holder(lw: Lowering, layout: Layout) -> str:
+    """Whether this thread is the one that stores for all threads that hold the same: an i1."""
+    spare = layouts.redundant(layout)
+    mask = spare.lanes | spare.warps << 5
+    if not mask:
+        return "true"
+    copies = lw.b.value(f"and i32 {lw.tid}, {mask}")
+    return lw.b.value(f"icmp eq i32 {copies}, 0")
 
 
 def to_shared(
@@ -72,11 +124,5 @@ def to_shared(
 
 def fill(lw: Lowering, item: Item, source: Layout, target: SharedLayout, offset: str) -> None:
     """Writes every element to its address, as wide as the two layouts allow."""
-    size = lanes.bytes_of(item.kind)
-    width = widest(source, target, size)
-    base = lw.base(source, target.address)
-    for access in accesses(source, target, width):
-        part = lw.pick(item, [registers[0] for registers in access.registers])
-        flat = lw.b.value(f"xor i32 {base}, {access.address}") if access.address else base
-        moved = lw.b.value(f"mul nuw nsw i32 {flat}, {size}")
-        lanes.put(lw, lw.b.value(f"add nuw nsw i32 {offset}, {moved}"), part)
+    vector = widest(source, target, lanes.bytes_of(item.kind))
+    store(lw, lanes.as_bytes(lw, item), source, target, vector, offset)

@@ -10,6 +10,7 @@ from blockstep.compiler.faults import FAULTS
 from blockstep.compiler.lower import control
 from blockstep.compiler.lower.core import SHARED, Lowering, Unlowered
 from blockstep.compiler.lower.options import Options
+from blockstep.compiler.lower.tensor_copy import Map
 from blockstep.compiler.lower.text import Item, scalar_type
 from blockstep.errors import UnsupportedError
 from blockstep.ir import Function, Value
@@ -24,6 +25,7 @@ class Parameter:
 
     name: str
     kind: str
+    box: Map | None = None  # what a tensor map (`tensor_map`) describes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,10 @@ def lower(function: Function, options: Options) -> Module:
         if operation.name in ("for", "while"):
             inside = [lw.positions[inner] for inner in operation.walk()]
             lw.plan.loops.append((inside[0] + 1, inside[-1]))
+    for map_ in lw.maps.values():
+        attributes = 'byval([128 x i8]) align 64 "nvvm.grid_constant"'
+        declared.append(f"ptr {attributes} {map_.parameter}")
+        parameters.append(Parameter(map_.descriptor, "tensor_map", map_))
     shared = lw.plan.place()
     text = _text(lw, declared)
     return Module(text, symbol(function.name), tuple(parameters), shared, tuple(lw.sites))

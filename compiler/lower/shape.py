@@ -35,8 +35,6 @@ def _permute(lw: Lowering, operation: Operation) -> None:
     _same_registers(lw, operation)
 
 
-
-
 @lowers("broadcast")
 def _broadcast(lw: Lowering, operation: Operation) -> None:
     """Along an axis of length 1: the coordinates along it are dropped."""
@@ -58,33 +56,6 @@ def _narrowed(flat: int, shape: tuple[int, ...], smaller: tuple[int, ...]) -> in
         found += (place if m > 1 else 0) * scale
         scale *= m
     return found
-
-
-@lowers("join")
-def _join(lw: Lowering, operation: Operation) -> None:
-    """Register bit 0 of the result chooses the operand."""
-    a, b = operation.operands
-    (result,) = operation.results
-    count = lw.count(a)
-    assert count is not None and lw.layout(result).registers[0] == 1
-    mask = ", ".join(f"i32 {i + half * count}" for i in range(count) for half in (0, 1))
-    name = lw.b.value(f"shufflevector {lw[a]}, {lw[b]}, <{2 * count} x i32> <{mask}>")
-    lw.bind(result, name)
-
-
-@lowers("split")
-def _split(lw: Lowering, operation: Operation) -> None:
-    (x,) = operation.operands
-    registers = lw.layout(x).registers
-    bit = registers.index(1)
-    count = lw.count(x)
-    assert count is not None
-    for half, result in enumerate(operation.results):
-        chosen = [r for r in range(count) if (r >> bit & 1) == half]
-        item = lw.pick(lw[x], chosen)
-        if result.layout is None:
-            item = Item(lw.parts(item)[0], item.kind)
-        lw.bind(result, item)
 
 
 @lowers("convert")

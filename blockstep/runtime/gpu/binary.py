@@ -94,6 +94,10 @@ class Binary:
     sites: tuple[Site, ...] = ()
     asm: Mapping[str, str | bytes] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        if any(p.name == FAULTS for p in self.parameters[:-1]):
+            raise ValueError(f"{self.name}: the fault record is the last parameter")
+
     @property
     def threads(self) -> int:
         """Lanes of one CTA."""

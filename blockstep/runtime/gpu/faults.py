@@ -66,7 +66,7 @@ class Slot:
         if self.words[0]:
             record = Record(*self.words)
             self.words[:] = [0] * len(RECORD)
-            known = record.site < len(self.binary.sites)
+            known = 0 <= record.site < len(self.binary.sites)
             site = self.binary.sites[record.site] if known else None
             raise KernelAssertion(self.binary.name, record, site)
 

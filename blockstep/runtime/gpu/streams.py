@@ -14,11 +14,19 @@ from blockstep.interp.owners import is_torch_tensor
 DEFAULT = 0  # the legacy default stream
 
 
+def torch_with_cuda() -> Any:
+    """torch, if the program has loaded it and its CUDA is a real one: not the device map's."""
+    torch: Any = sys.modules.get("torch")
+    device_map: Any = sys.modules.get("blockstep.runtime.torch_device")
+    if not hasattr(torch, "cuda") or (device_map is not None and device_map.installed()):
+        return None
+    return torch
+
+
 def torch_stream() -> Callable[[int], int] | None:
     """torch's answer by device, if torch has a CUDA that is in use."""
-    torch = sys.modules.get("torch")
-    cuda = getattr(torch, "cuda", None)
-    if torch is None or cuda is None or not cuda.is_initialized():
+    torch = torch_with_cuda()
+    if torch is None or not torch.cuda.is_initialized():
         return None
     found: Callable[[int], int] = torch._C._cuda_getCurrentRawStream
     return found
@@ -26,7 +34,7 @@ def torch_stream() -> Callable[[int], int] | None:
 
 def cupy_stream() -> Callable[[int], int] | None:
     """CuPy's answer by device, if CuPy is loaded."""
-    cupy = sys.modules.get("cupy")
+    cupy: Any = sys.modules.get("cupy")
     if not hasattr(cupy, "cuda"):
         return None
     return lambda ordinal: int(cupy.cuda.get_current_stream().ptr)  # of the current device
@@ -34,7 +42,7 @@ def cupy_stream() -> Callable[[int], int] | None:
 
 def is_cupy(x: Any) -> bool:
     """Whether `x` is an array of CuPy."""
-    cupy = sys.modules.get("cupy")
+    cupy: Any = sys.modules.get("cupy")
     return hasattr(cupy, "ndarray") and isinstance(x, cupy.ndarray)
 
 

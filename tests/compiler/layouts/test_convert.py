@@ -152,12 +152,31 @@ def test_eight_bit_probabilities_become_operands_a_word_at_a_time() -> None:
 
 def test_lanes_that_hold_everything_pick_without_shuffling() -> None:
     everything = Layout((32,), (1, 2, 4, 8, 16), (0,) * 5, ())
-    one_each = Layout((32,), (), (1, 2, 4, 8, 16), ())
+    one_each = Layout((32,), (), (2, 1, 16, 8, 4), ())
     plan = ll.plan(everything, one_each, 4)
     assert isinstance(plan, ll.Shuffle) and plan.in_lane
     back = ll.plan(one_each, everything, 4)
     assert isinstance(back, ll.Shuffle) and not back.in_lane
     assert len(back.rounds) == 32
+
+
+def test_a_lane_that_is_a_copy_offers_what_others_miss() -> None:
+    """Lane 16 wants element 16, which every lane has in register 1; lane 1 is free to offer it."""
+    source = Layout((32,), (16,), (0, 1, 2, 4, 8), ())
+    target = Layout((32,), (), (1, 2, 4, 8, 16), ())
+    plan = shuffle(source, target, 4)
+    assert plan is not None and len(plan.rounds) == 1
+    assert (shuffled(source, target, plan) == table(target)).all()
+
+
+def test_registers_are_exchanged_in_lanes_no_more_than_needed() -> None:
+    plan = shuffle(
+        Layout((8, 4), (8, 1, 2, 0), (0, 0, 4, 16, 0), ()),
+        Layout((8, 4), (0, 1, 16, 0), (8, 0, 4, 2, 0), ()),
+        4,
+    )
+    assert plan is not None
+    assert (len(plan.rounds), plan.cost(4)) == (4, 8.0)
 
 
 def test_one_lane_that_has_it_all_is_read_in_one_round_each() -> None:

@@ -109,6 +109,8 @@ def test_an_accumulator_repeats_over_warps_and_then_registers() -> None:
     warps, tiles = at[:3], at[3:]
     assert warps == [(0, 0, 8), (0, 16, 0), (1, 0, 0)]
     assert tiles == [(0, 0, 16), (0, 0, 32), (0, 32, 0)]
+    batches = ll.mma_accumulator((2, 2, 16, 8), (2, 2, 1, 1))
+    assert batches.warps == (128, 256)  # the last batch axis first
 
 
 def test_warps_past_the_end_of_an_axis_hold_copies() -> None:

@@ -143,6 +143,12 @@ def test_halves_lie_in_the_registers_that_split_names(
         assert (held(half, block(layout)[..., which]) == whole).all()
 
 
+def test_registers_that_move_along_both_axes_are_split_too() -> None:
+    layout = Layout((4, 16, 2), (1, 3, 5), (8, 16, 32, 64, 0), ())
+    assert ll.split(layout) == Layout((4, 16), (1, 2), (4, 8, 16, 32, 0), ())
+    assert ll.split_registers(layout) == ((0, 3, 5, 6), (1, 2, 4, 7))
+
+
 def _can_be_split(layout: Layout) -> bool:
     """Whether naming registers can split it: all lanes agree which registers are the first half,
     and each lane has the other element of each pair too."""

@@ -167,6 +167,8 @@ def test_all_accesses_of_all_warps_conflict_alike(
             own = [shared.address(layout.element(0, lane, warp)) for lane in range(32)]
             taken = [itemsize * (one.address ^ address) for address in own]
             assert wavefronts(taken, vector * itemsize) - ideal == said
+    count = len(ll.accesses(layout, shared, vector))
+    assert cost(layout, shared, itemsize) == (count * (ideal + said), count)
 
 
 def test_accesses_of_more_than_16_bytes_are_refused() -> None:
@@ -215,6 +217,16 @@ def test_no_swizzle_of_rows_is_cheaper(number: int, itemsize: int) -> None:
             if vec * max_phase <= 64:
                 shared = ll.swizzled((64, 64), order, vec, per_phase, max_phase)
                 assert best <= total(source, target, shared, itemsize)
+
+
+def test_vectors_are_not_made_of_elements_that_lanes_lie_along() -> None:
+    """Lane 1 of the target holds element 1, as register 1 does: addresses that began with it
+    would be off the multiple of a vector. Element 8 begins them instead."""
+    source = Layout((8, 2), (1, 8), (0, 2, 2, 0, 2), (4,))
+    target = Layout((8, 2), (1, 8), (1, 2, 2, 0, 2), (4,))
+    shared = optimal_swizzle(source, target, 4)
+    assert ll.widest(source, shared, 4) * ll.widest(target, shared, 4) == 8
+    assert cost(source, shared, 4)[1] + cost(target, shared, 4)[1] == 3
 
 
 @settings(max_examples=200)

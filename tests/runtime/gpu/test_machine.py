@@ -4,6 +4,7 @@ whose kernels are Python functions."""
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ import blockstep.language as tl
 from blockstep import knobs
 from blockstep.errors import UnsupportedError
 from blockstep.findings import Span
-from blockstep.runtime import launch
+from blockstep.runtime import session
 from blockstep.runtime.gpu import FAULTS, Binary, Box, Param, Site, driver, selection
 from blockstep.runtime.gpu import machine as gpu
+from blockstep.runtime.gpu.binary import Kind
 from blockstep.runtime.gpu.failures import GPUError, MixedDevices
 from blockstep.runtime.gpu.faults import KernelAssertion
 from tests.runtime.gpu.arrays import CupyArray, OnDevice, Tensor, at, install_cupy, install_torch
@@ -45,11 +47,9 @@ class Setting:
         self.machine = machine
 
     def compile(self, function: Any, bound: Any, options: Any) -> Binary:
-        kinds = {"pointer": "pointer", "scalar": "i32"}
+        kinds: dict[str, Kind] = {"pointer": "pointer", "scalar": "i32"}
         parameters = self.parameters or tuple(
-            Param(kinds[a.kind], a.name)
-            for a in bound.arguments
-            if a.kind in kinds  # type: ignore[arg-type]
+            Param(kinds[a.kind], a.name) for a in bound.arguments if a.kind in kinds
         )
         aligned = {a.name: a.divisible for a in bound.arguments}
         self.compiled.append({**options, "aligned": aligned})
@@ -136,6 +136,36 @@ def test_numbers_of_one_kind_share_code_and_arrive(
         kernel[(1,)](x, out, n, BLOCK=4)
     assert [launch.values[2] for launch in setting.api.launches] == [16, 32, -48]
     assert len(setting.compiled) == 1
+
+
+def test_options_of_the_launch_reach_the_driver(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_torch(monkeypatch, lambda ordinal: 0)
+    x, out = pair(setting.api)
+    kernel = fresh()
+    for _ in range(2):
+        kernel[(1,)](x, out, 4, BLOCK=4, launch_pdl=True)
+        kernel[(1,)](x, out, 4, BLOCK=4)
+        kernel[(1,)](x, out, 4, BLOCK=4, launch_cooperative_grid=True)
+    kinds = [("PROGRAMMATIC_STREAM_SERIALIZATION",), (), ("COOPERATIVE",)]
+    assert [launch.attributes for launch in setting.api.launches] == kinds * 2
+
+
+def test_arrays_that_overlap_on_the_device_stay_where_they_are(setting: Setting) -> None:
+    whole = OnDevice(setting.api, np.arange(16, dtype=np.float32))
+    parts = []
+    for start, stop in ((0, 10), (6, 16)):
+        part = OnDevice.__new__(OnDevice)
+        told = whole.__cuda_array_interface__
+        address = told["data"][0] + 4 * start
+        part.__cuda_array_interface__ = {**told, "data": (address, False), "shape": (stop - start,)}
+        parts.append(part)
+    setting.body = None
+    fresh()[(1,)](*parts, 4, BLOCK=4)
+    x, out, _ = setting.api.launches[0].values
+    assert (x, out - x) == (whole._address, 24)
+    assert "cuMemAlloc" not in setting.api.calls
 
 
 def test_alignment_is_compiled_in(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,6 +381,20 @@ def test_a_bad_grid_is_refused_on_the_short_way_too(
     assert len(setting.api.launches) == 1
 
 
+@pytest.mark.parametrize("grid", [(1 << 31,), (1, 65536), (1, 1, 65536), (1 << 40, 1, 1)])
+def test_a_grid_past_the_limits_is_refused_both_ways(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch, grid: Any
+) -> None:
+    install_torch(monkeypatch, lambda ordinal: 0)
+    kernel = fresh()
+    x, out = pair(setting.api)
+    for _ in range(2):
+        with pytest.raises(triton.OutOfResources, match="grid"):
+            kernel[grid](x, out, 4, BLOCK=4)
+        kernel[(100_000, 1)](x, out, 4, BLOCK=4)
+    assert len(setting.api.launches) == 2
+
+
 def test_a_failed_assertion_is_told_by_the_next_launch(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,7 +439,7 @@ def test_a_tensor_map_is_made_once_and_sees_the_launchs_numbers(
         asked.append((told[2], [int(n) for n in told[3]], [int(n) for n in told[4]]))
         return (setting.api.CUresult.CUDA_SUCCESS, setting.api.CUtensorMap())
 
-    setting.api.cuTensorMapEncodeTiled = encode  # type: ignore[method-assign]
+    setting.api.answers["cuTensorMapEncodeTiled"] = encode
     box = Box("x", "fp32", ("n", 64), (64, 1), (16, 32), swizzle=128)
     setting.parameters = (Param("tensor_map", "x", box), Param("pointer", "out"))
     setting.body = None
@@ -418,8 +462,8 @@ def test_a_descriptor_and_a_tuple_give_their_parts(
         pass
 
     names = ("d", "d.shape[1]", "d.strides[0]", "pair[1]", "pair[0]")
-    kinds = ("pointer", "i32", "i64", "i32", "pointer")
-    setting.parameters = tuple(map(Param, kinds, names))
+    kinds: tuple[Kind, ...] = ("pointer", "i32", "i64", "i32", "pointer")
+    setting.parameters = tuple(Param(*told) for told in zip(kinds, names, strict=True))
     setting.body = None
     kernel = triton.jit(kernel_function)
     x, out = pair(setting.api, n=64)
@@ -465,7 +509,7 @@ def test_a_context_that_was_left_loads_the_kernel_again(
 
 
 def test_a_debugger_keeps_launches_on_the_host(setting: Setting) -> None:
-    current = launch.session.current()
+    current = session.current()
     before = sys.gettrace()
     sys.settrace(lambda *event: None)
     try:
@@ -477,10 +521,10 @@ def test_a_debugger_keeps_launches_on_the_host(setting: Setting) -> None:
 def test_triton_interpret_keeps_launches_on_the_host(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", object())  # type: ignore[arg-type]
-    assert selection.may_want(launch.session.current())
+    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    assert selection.may_want(session.current())
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    assert not selection.may_want(launch.session.current())
+    assert not selection.may_want(session.current())
 
 
 def test_the_profile_of_the_device_is_its_own(setting: Setting) -> None:
