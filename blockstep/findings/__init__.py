@@ -6,6 +6,8 @@ Nothing here imports a machine or writes prose: `blockstep.diagnostics` has all 
 from blockstep.findings.access import Access, AccessKind, Site, span_of
 from blockstep.findings.events import (
     AssertFailed,
+    Birth,
+    BirthHow,
     CastLoses,
     CompileFault,
     Deadlock,
@@ -18,6 +20,7 @@ from blockstep.findings.events import (
     Mark,
     MarkCause,
     Misaligned,
+    NaNReached,
     NeverWritten,
     OrderDependent,
     OutOfBounds,
@@ -59,6 +62,8 @@ __all__ = [
     "AccessKind",
     "Argument",
     "AssertFailed",
+    "Birth",
+    "BirthHow",
     "CastLoses",
     "CompileFault",
     "Deadlock",
@@ -78,6 +83,7 @@ __all__ = [
     "Mark",
     "MarkCause",
     "Misaligned",
+    "NaNReached",
     "NeverWritten",
     "OrderDependent",
     "OutOfBounds",

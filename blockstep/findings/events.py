@@ -132,7 +132,45 @@ class ReadUnwritten(Event):
     elements: tuple[Element, ...] = ()
 
 
-MarkCause = Literal["masked-load", "unwritten", "division", "shift", "wrap", "cast"]
+BirthHow = Literal[
+    "computed",  # by one operation, of elements that were numbers: inf - inf
+    "combined",  # among the elements of a sum, a scan, a matrix product
+    "loaded",  # it lay in memory before the launch
+    "passed",  # as a scalar argument
+    "written",  # in the source: float("nan")
+    "bits",  # integer bits, read as a float
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """Where a value became NaN that had been numbers until then."""
+
+    how: BirthHow
+    span: Span
+    program: Program | None = None
+    op: str = ""  # as machines call it: "sub", "fdiv", "log", "reduce"; a libdevice function
+    operands: tuple[str, ...] = ()  # values of the element, as a reader would write them
+    element: Element = ()  # its position in the block that the operation made
+    type_text: str = ""  # float16: of the result
+    argument: str | None = None  # of a load; the name of a scalar argument
+    source: Element = ()  # of a load: the element of the argument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NaNReached(Event):
+    """NaN is stored, goes into an atomic, or is itself the condition of a branch."""
+
+    kind: ClassVar[str] = "precision"
+    sink: Literal["store", "atomic", "branch"]
+    op: str
+    lanes: Lanes
+    birth: Birth  # of the first of them
+    argument: Argument | None = None
+    elements: tuple[Element, ...] = ()
+
+
+MarkCause = Literal["masked-load", "unwritten", "division", "shift", "wrap", "cast", "nan"]
 Sink = Literal[
     "store", "atomic", "branch", "address", "mask", "loop-bound", "assert", "dot", "print"
 ]
@@ -141,6 +179,7 @@ _MARK_KIND: dict[str, str] = {
     "unwritten": "uninitialised",
     "division": "division",
     "cast": "cast",
+    "nan": "precision",
 }
 
 
@@ -151,17 +190,19 @@ class Mark:
     cause: MarkCause
     span: Span
     program: Program | None = None
-    op: str = ""  # "*", "//", "<<"; of casts "narrow" (an integer), "convert"
+    op: str = ""  # "*", "//", "<<", ">="; of casts "narrow" (an integer), "convert"
     type_text: str = ""  # int32: the type whose range was left
     operands: tuple[str, ...] = ()  # values of the first lane, as a reader would write them
     exact: str = ""  # what the result would be without a width
     result: str = ""  # what it is
     argument: str | None = None  # of a masked load
+    birth: Birth | None = None  # of the NaN that was compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndefinedReached(Event):
-    """A marked value (undefined, or wrapped) decides something at `span`."""
+    """A marked value (undefined, wrapped, the answer to a comparison with NaN) decides something at
+    `span`."""
 
     kind: ClassVar[str] = "uninitialised"
     mark: Mark
