@@ -37,7 +37,7 @@ def nan_reached(event: NaNReached) -> Words:
     here = birth.span == event.span
     return Words(
         message=title,
-        label=lanes_are(event.lanes, "NaN", "NaN, which counts as true" if not name else "NaN"),
+        label=lanes_are(event.lanes, "NaN", "counts as true" if event.sink == "branch" else "NaN"),
         facts=kept(
             who(event),
             born(birth, event) if here else "",
@@ -115,7 +115,7 @@ def _formula(birth: Birth) -> str:
     """inf - inf; log(-1); 0 * inf inside a product of matrices."""
     op, values = birth.op, birth.operands
     if birth.how == "bits":
-        return f"the bits {values[0]} are no number" if values else ""
+        return f"{values[0]} read as {birth.type_text}" if values else ""
     if birth.how == "combined":
         return _combination(op, values)
     if op == "fma" and len(values) == 3:
@@ -123,8 +123,7 @@ def _formula(birth: Birth) -> str:
     if op == "cast" and values:
         return f"{birth.type_text} has no {values[0]}"
     if len(values) == 2 and op in _SIGNS:
-        right = f"({values[1]})" if op == "add" and values[1].startswith("-") else values[1]
-        return f"{values[0]} {_SIGNS[op]} {right}"
+        return f"{values[0]} {_SIGNS[op]} {values[1]}"
     return f"{_NAMES.get(op, op)}({', '.join(values)})" if values else op
 
 
@@ -174,6 +173,8 @@ def _help(birth: Birth) -> str:
         return _masked_row(birth)
     if op in ("fdiv", "div_rn") and "inf" not in "".join(values):
         return _zero_divisor(birth)
+    if op == "rsqrt":
+        return _clamped_variance(birth)
     if op in _ROOTS:
         return _clamped(birth, "0.0")
     if op in _LOGARITHMS:
@@ -186,6 +187,8 @@ def _help(birth: Birth) -> str:
 
 
 def _help_combined(birth: Birth) -> str:
+    if birth.how == "passed":
+        return f"look at what the caller made `{birth.argument}` of"
     if birth.how != "combined":
         return ""
     if birth.op == "mul":
@@ -218,8 +221,20 @@ def _zero_divisor(birth: Birth) -> str:
         right = ast.unparse(node.right)
         if len(right) <= 24:
             guarded = f"tl.where({source.grouped(node.right)} == 0.0, 1.0, {right})"
-            return f"{source.grouped(node.left)} / {guarded}"
+            return f"guard the divisor:  {source.grouped(node.left)} / {guarded}"
     return "replace a zero divisor first: tl.where(d == 0.0, 1.0, d)"
+
+
+def _clamped_variance(birth: Birth) -> str:
+    """tl.rsqrt(tl.maximum(v, 0.0) + eps), from `tl.rsqrt(v + eps)`: 1 / sqrt(0) would be inf."""
+    node = source.call(birth.span)
+    inner = node.args[0] if node is not None and len(node.args) == 1 else None
+    if node is None or not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Add):
+        return _clamped(birth, "1e-12")
+    left, right = ast.unparse(inner.left), ast.unparse(inner.right)
+    if len(left) + len(right) > 40:
+        return "clamp before it: tl.maximum(variance, 0.0) + eps"
+    return f"clamp before it:  {ast.unparse(node.func)}(tl.maximum({left}, 0.0) + {right})"
 
 
 def _clamped(birth: Birth, least: str) -> str:
