@@ -71,8 +71,8 @@ class Births:
     @classmethod
     def of(cls, ids: Ids, origins: Origins) -> Births:
         """With those of the origins that are named."""
-        named = set(np.unique(ids >> _POSITION).tolist())
-        return cls(ids, {n: origin for n, origin in origins.items() if n in named})
+        named = np.unique(ids >> _POSITION).tolist()
+        return cls(ids, {n: origins[n] for n in named if n})
 
     def birth(self, index: int) -> Birth:
         """How the element at a flat index was born."""

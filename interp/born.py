@@ -128,9 +128,7 @@ _FINDERS: dict[Family, Callable[..., tuple[str, tuple[Any, ...]]]] = {
 }
 
 
-def by_load(
-    view: View | None, addresses: Any, kind: str, site: Site, program: Program
-) -> Tell:
+def by_load(view: View | None, addresses: Any, kind: str, site: Site, program: Program) -> Tell:
     """NaN that a load found in memory."""
     shape = np.shape(addresses)
 

@@ -38,10 +38,10 @@ class StoredBirths:
         """Keeps the origins that ids of a store name."""
         self._origins.update(births.origins)
 
-    def get(self, addresses: Any, size: int) -> tuple[Any, Origins]:
-        """The ids of elements (0: not of this launch), and the origins that they name."""
+    def get(self, addresses: Any, size: int) -> Births:
+        """The ids of elements (0: not of this launch)."""
         table = self._tables.get(size)
         if table is None:
-            return np.zeros(np.shape(addresses), np.int64), {}
+            return Births(np.zeros(np.shape(addresses), np.int64), {})
         offsets = np.clip(addresses - self._base, 0, self._nbytes - 1)
-        return table[offsets // size], self._origins
+        return Births.of(table[offsets // size], self._origins)

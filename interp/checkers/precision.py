@@ -158,9 +158,7 @@ class Precision(Checker):
 
     # Memory.
 
-    def _loaded(
-        self, op: Op, operands: Operands, accesses: list[Access], result: tensor
-    ) -> tensor:
+    def _loaded(self, op: Op, operands: Operands, accesses: list[Access], result: tensor) -> tensor:
         """NaN among the elements read: stored by this launch, or there before it."""
         shape, floating = result.type.shape, result.type.scalar.is_floating()
         lanes = births.nans(result) if floating else np.ones(shape, bool)
@@ -181,9 +179,9 @@ class Precision(Checker):
         self, access: Access, here: Any, result: tensor, ids: Any, origins: Origins
     ) -> tuple[Any, Origins]:
         """Ids with those of the elements that one access has read."""
-        known, more = self._known(access)
-        ids, origins = np.where(here, known, ids), {**origins, **more}
-        fresh = here & (known == 0)
+        known = self._known(access)
+        ids, origins = np.where(here, known.ids, ids), {**origins, **known.origins}
+        fresh = here & (known.ids == 0)
         if result.type.scalar.is_floating() and fresh.any():
             kind = result.type.scalar.codegen_name()
             tell = born.by_load(access.view, access.addresses, kind, access.site, access.program)
@@ -191,11 +189,11 @@ class Precision(Checker):
             origins[origin.number] = origin
         return ids, origins
 
-    def _known(self, access: Access) -> tuple[Any, Origins]:
+    def _known(self, access: Access) -> Births:
         """What this launch has stored where an access goes."""
         stored = None if access.storage is None else self._stored.get(access.storage)
         if stored is None:
-            return np.int64(0), {}
+            return Births(np.zeros(access.shape, np.int64), {})
         return stored.get(access.addresses, access.itemsize)
 
     def _store(self, access: Access, value: tensor) -> None:
@@ -232,12 +230,11 @@ class Precision(Checker):
 
     def _of_update(self, access: Access, lanes: Any, given: tensor, old: Any) -> Births:
         mine = births_of(given)
-        known, origins = self._known(access)
-        ids = np.where(lanes, known, 0)
+        known = self._known(access)
+        ids, origins = np.where(lanes, known.ids, 0), dict(known.origins)
         if mine is not None:
             ids = np.where(lanes & (mine.ids != 0), mine.ids, ids)
-            origins = {**origins, **mine.origins}
-        origins = dict(origins)
+            origins.update(mine.origins)
         there = lanes & (ids == 0) & np.isnan(old)
         for fresh, tell in (
             (there, self._by_load(access, given)),

@@ -57,6 +57,15 @@ def thresholds(x, o, B: tl.constexpr, HOW: tl.constexpr):
 
 
 @triton.jit
+def constants(o):
+    x = tl.full((), float("nan"), tl.float32)
+    if x > 0.5:
+        tl.store(o, 1.0)
+    if x:
+        tl.store(o, 2.0)
+
+
+@triton.jit
 def add(x, o, B: tl.constexpr):
     tl.atomic_add(o + tl.arange(0, B), tl.load(x + tl.program_id(0) * B + tl.arange(0, B)))
 
@@ -117,6 +126,11 @@ def test_a_comparison_that_only_chooses_stays_on_the_grid_machine(how: str) -> N
     x = block(16, e6=NAN)
     out = np.zeros(16, np.int32 if how == "index" else np.float32)
     on_grid(thresholds, (4,), x, out, B=4, HOW=how, precision=True)
+
+
+def test_a_constant_nan_that_decides_is_not_folded() -> None:
+    found = agree(constants, (1,), np.zeros(1, np.float32), precision=True)
+    assert kinds(found) == ["precision", "precision"]
 
 
 @pytest.mark.parametrize("was", [0.0, NAN])

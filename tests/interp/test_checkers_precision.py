@@ -117,7 +117,9 @@ def test_a_product_tells_the_row_the_column_or_the_accumulator(
     operands[which][3, 5] = NAN if which == 1 else -1
     finding = only(judged(product, *operands, np.zeros((16, 16), np.float32), N=16))
     assert finding.count == count
-    assert told(finding) == (f"the NaN was born here: {birth}" if birth else "`y[3, 5]` was NaN already")
+    assert told(finding) == (
+        f"the NaN was born here: {birth}" if birth else "`y[3, 5]` was NaN already"
+    )
 
 
 @triton.jit
@@ -150,7 +152,9 @@ def hand_over(x, scratch, o, B: tl.constexpr, HALF: tl.constexpr):
 def test_a_load_of_what_was_stored_tells_the_first_birth() -> None:
     x = floats(1, -1)
     report = judged(hand_over, x, np.zeros(2, np.float32), np.zeros(2, np.float32), B=2, HALF=False)
-    assert [told(f) for f in report.findings] == ["the NaN was born here: sqrt(-1) at element 1"] * 2
+    assert [told(f) for f in report.findings] == [
+        "the NaN was born here: sqrt(-1) at element 1"
+    ] * 2
 
 
 def test_a_store_of_another_width_is_another_birth() -> None:
