@@ -206,7 +206,7 @@ class Precision(Checker):
             return
         found = Births.of(np.where(active, found.ids, 0), found.origins)
         if value.type.scalar.is_floating() and found.origins:
-            self._tell(access, "store", found)
+            self._tell(access, "store", _defined(value, found))
         self._remember(access, active, found)
 
     def _updated(
@@ -225,7 +225,7 @@ class Precision(Checker):
             return
         given = operands[2 if access.op == "atomic_cas" else 1]
         found = self._of_update(access, lanes, given, old)
-        self._tell(access, "atomic", found)
+        self._tell(access, "atomic", _defined(given, found))
         self._remember(access, wrote, found)
 
     def _of_update(self, access: Access, lanes: Any, given: tensor, old: Any) -> Births:
@@ -268,6 +268,8 @@ class Precision(Checker):
 
     def _tell(self, access: Access, sink: str, found: Births) -> None:
         lanes = found.ids != 0
+        if not lanes.any():
+            return
         view: View | None = access.view
         self.found(
             NaNReached,
@@ -280,6 +282,15 @@ class Precision(Checker):
             argument=None if view is None else Argument.of(view),
             elements=() if view is None else elements_of(view, access.addresses[lanes]),
         )
+
+
+def _defined(value: tensor, found: Births) -> Births:
+    """Without elements that are undefined: another checker tells of them, and any bits may be NaN."""
+    marked = [t.lanes for n, t in (value.marks or {}).items() if n in ("poison", "unread")]
+    if not marked:
+        return found
+    lost = np.logical_or.reduce([np.broadcast_to(m, found.ids.shape) for m in marked])
+    return Births.of(np.where(lost, 0, found.ids), found.origins)
 
 
 def _with_fresh(ids: Any, fresh: Any, origin: Origin) -> Any:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import blockstep as triton
 import blockstep.language as tl
 from blockstep.findings import Finding, Report
-from blockstep.interp import births
+from blockstep.interp import births, unwritten
 from blockstep.interp.checkers.precision import Precision
 from blockstep.interp.followed import FollowedMachine
 from blockstep.interp.forms import compact
@@ -253,6 +253,21 @@ def test_an_assumption_with_nan_is_still_false() -> None:
         with triton.check(precision=precision) as report:
             kernel[(1,)](floats(NAN), floats(0))
         assert [f.kind for f in report.findings] == ["hint"]
+
+
+def test_memory_that_nothing_has_written_is_another_checkers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it happens to hold may be NaN."""
+
+    @triton.jit
+    def kernel(x, o, B: tl.constexpr):
+        tl.store(o + tl.arange(0, B), tl.load(x + tl.arange(0, B)))
+
+    monkeypatch.setattr(unwritten, "_TILE", np.full(unwritten._TILE.size, 0xFD, np.uint8))
+    with triton.check(precision=True) as report:
+        kernel[(1,)](np.empty(64, np.float16), np.zeros(64, np.float16), B=64)
+    assert [f.kind for f in report.findings] == ["uninitialised"]
 
 
 @contextmanager
