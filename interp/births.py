@@ -90,17 +90,37 @@ class Births:
         return self.origins[found >> _POSITION], found & ((1 << _POSITION) - 1)
 
 
+class Register:
+    """Numbers the origins of one launch."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, ids: Any, origins: Origins, fresh: Any, tell: Callable[[int], Birth]) -> Ids:
+        """`ids`, with the elements that are `fresh` born in a new origin, which joins `origins`."""
+        self._count += 1
+        origin = origins[self._count] = Origin(self._count, tell)
+        positions = np.arange(ids.size, dtype=np.int64).reshape(ids.shape)
+        return np.asarray(np.where(fresh, origin.ids(positions), ids))
+
+
 def births_of(x: Any) -> Births | None:
     """The facet; None of almost every value."""
     return getattr(x, "births", None)
 
 
+def unshared(x: tensor) -> tensor:
+    """`x`, or a copy of it: a value in a compact form may belong to other launches as well."""
+    if x.form is None:
+        return x
+    plain = tensor(x.handle, x.type)
+    plain.marks, plain.bounds, plain.origin = x.marks, x.bounds, x.origin
+    return plain
+
+
 def give(x: tensor, ids: Ids, origins: Origins) -> tensor:
-    """`x` with births. A value in a compact form may be shared by other launches: then a copy."""
-    if x.form is not None:
-        plain = tensor(x.handle, x.type)
-        plain.marks, plain.bounds, plain.origin = x.marks, x.bounds, x.origin
-        x = plain
+    """`x`, or a copy of it, with births."""
+    x = unshared(x)
     x.births = Births.of(ids, origins)
     return x
 

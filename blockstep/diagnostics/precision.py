@@ -34,7 +34,7 @@ def nan_reached(event: NaNReached) -> Words:
         "atomic": f"{op_text(event.op)} leaves NaN in {name}",
         "branch": "NaN decides this branch",
     }[event.sink]
-    here = birth.span == event.span
+    here = birth.span == event.span or not birth.span.file
     return Words(
         message=title,
         label=lanes_are(event.lanes, "NaN", "counts as true" if event.sink == "branch" else "NaN"),
@@ -60,7 +60,7 @@ def comparison_reached(event: UndefinedReached, role: str) -> Words:
     formula = f"{mark.operands[0]} {mark.op} {mark.operands[1]}"
     compared = Party(f"{formula} is {mark.result}", mark.span, mark.program)
     places = [] if mark.span == event.span else [compared]
-    if birth.span != event.span:
+    if birth.span != event.span and birth.span.file:
         places.append(_party(birth, event))
     return Words(
         message=f"a comparison with NaN {role}",
