@@ -110,8 +110,8 @@ def births_of(x: Any) -> Births | None:
 
 
 def unshared(x: tensor) -> tensor:
-    """`x`, or a copy of it: a value in a compact form may belong to other launches as well."""
-    if x.form is None:
+    """`x`, or a copy of it: a constant, and what was made of it, belongs to other launches as well."""
+    if x.form is None or x.form.memo is None:
         return x
     plain = tensor(x.handle, x.type)
     plain.marks, plain.bounds, plain.origin = x.marks, x.bounds, x.origin

@@ -14,6 +14,7 @@ import numpy as np
 from blockstep.findings import Birth, BirthHow, Program, Site
 from blockstep.interp.memory import View
 from blockstep.language.op import Family, Op
+from blockstep.language.region import Region
 from blockstep.language.value import tensor
 
 Tell = Callable[[int], Birth]
@@ -45,7 +46,7 @@ def by_operation(
 
     def tell(position: int) -> Birth:
         index = tuple(int(i) for i in np.unravel_index(position, shape))
-        found = ("", ()) if find is None else find(operands, attributes, index)
+        found = ("", ()) if find is None else find(op, operands, attributes, index)
         return Birth(
             how,
             site.span,
@@ -59,9 +60,64 @@ def by_operation(
     return tell
 
 
-def _at(operands: Any, attributes: Any, index: Any) -> tuple[str, tuple[Any, ...]]:
+def _at(op: Op, operands: Any, attributes: Any, index: Any) -> tuple[str, tuple[Any, ...]]:
     """The operands of one element of an elementwise operation."""
-    return "", tuple(np.broadcast_to(x.handle, x.type.shape)[index] for x in operands)
+    values = tuple(np.broadcast_to(x.handle, x.type.shape)[index] for x in operands)
+    return _replayed(op, list(values), attributes) if op.name == "map" else ("", values)
+
+
+class _Watched:
+    """A region that notes the first operation in it that makes NaN of numbers."""
+
+    single = None  # nothing is taken at once: every step is applied
+
+    def __init__(self, region: Region) -> None:
+        self._region = region
+        self.found: tuple[str, tuple[Any, ...]] = "", ()
+
+    def apply(self, *arrays: Any) -> list[Any]:
+        """As the region itself."""
+        values = list(arrays)
+        for operation in self._region.operations:
+            given = [values[i] for i in operation.operands]
+            assert operation.op.meaning is not None
+            result = operation.op.meaning(*given, **operation.attributes)
+            results = result if type(result) is tuple else (result,)
+            if not self.found[0] and given:
+                self._look(operation.op.name, given, results[0])
+            values.extend(results)
+        return [values[i] for i in self._region.outputs]
+
+    def _look(self, name: str, given: list[Any], result: Any) -> None:
+        *known, made = (np.isnan(x) for x in np.broadcast_arrays(*given, result))
+        fresh = made & ~np.logical_or.reduce(known)
+        if fresh.any():
+            first = int(np.argmax(np.ravel(fresh)))
+            values = np.broadcast_arrays(*given, result)[:-1]
+            self.found = name, tuple(np.ravel(v)[first] for v in values)
+
+
+def _replayed(op: Op, lines: list[Any], attributes: Any) -> tuple[str, tuple[Any, ...]]:
+    """The operation of a region that made NaN of the elements of a line, with its operands."""
+    watched = _Watched(attributes["region"])
+    assert op.meaning is not None
+    with np.errstate(all="ignore"):
+        op.meaning(*lines, **{**attributes, "region": watched})
+    return watched.found
+
+
+def _of_reduction(op: Op, operands: Any, attributes: Any, index: Any) -> Any:
+    axis = attributes["axis"]
+    lines = [np.moveaxis(x.handle, axis, -1)[index] for x in operands]
+    return _replayed(op, lines, {**attributes, "axis": -1})
+
+
+def _of_scan(op: Op, operands: Any, attributes: Any, index: Any) -> Any:
+    axis, place = attributes["axis"], index[attributes["axis"]]
+    others = tuple(np.delete(index, axis % len(index)))
+    part = slice(place, None) if attributes.get("reverse") else slice(place + 1)
+    lines = [np.moveaxis(x.handle, axis, -1)[others][part] for x in operands]
+    return _replayed(op, lines, {**attributes, "axis": -1})
 
 
 def _opposed(line: Any) -> tuple[Any, ...]:
@@ -70,45 +126,11 @@ def _opposed(line: Any) -> tuple[Any, ...]:
     return (up[0], down[0]) if up.size and down.size else ()
 
 
-def _of_line(
-    operands: Any, attributes: Any, index: tuple[int, ...], prefix: bool
-) -> tuple[str, tuple[Any, ...]]:
-    """For a sum or a product, two elements of the line that do not go together."""
-    single = attributes["region"].single
-    x, axis = operands[0], attributes["axis"]
-    moved = np.moveaxis(x.handle, axis, -1)
-    if prefix:
-        place = index[axis]
-        rest = tuple(np.delete(index, axis % len(index)))
-        line = moved[rest]
-        line = line[place:] if attributes.get("reverse") else line[: place + 1]
-    else:
-        line = moved[index]
-    if single is None:
-        return "", ()
-    if single.op.name == "mul":
-        return "product", _absorbing(line)
-    return ("sum", _opposed(line)) if single.op.name == "add" else ("", ())
-
-
-def _absorbing(line: Any) -> tuple[Any, ...]:
-    zero, infinite = line[line == 0], line[np.isinf(line)]
-    return (zero[0], infinite[0]) if zero.size and infinite.size else ()
-
-
-def _of_reduction(operands: Any, attributes: Any, index: Any) -> tuple[str, tuple[Any, ...]]:
-    return _of_line(operands, attributes, index, False)
-
-
-def _of_scan(operands: Any, attributes: Any, index: Any) -> tuple[str, tuple[Any, ...]]:
-    return _of_line(operands, attributes, index, True)
-
-
-def _of_product(operands: Any, attributes: Any, index: Any) -> tuple[str, tuple[Any, ...]]:
-    """A pair whose product is NaN ("mul"), else two infinite products that meet ("sum")."""
+def _of_product(op: Op, operands: Any, attributes: Any, index: Any) -> Any:
+    """A pair whose product is NaN, else two infinite products that meet."""
     a, b = (x.handle for x in operands[:2])
     if len(attributes.get("formats", ())) or a.dtype.kind in "iu":
-        return "dot_scaled", ()
+        return "", ()
     row, column = a[(*index[:-1], slice(None))], b[(*index[:-2], slice(None), index[-1])]
     with np.errstate(all="ignore"):
         products = row.astype(np.float32) * column.astype(np.float32)
@@ -117,10 +139,10 @@ def _of_product(operands: Any, attributes: Any, index: Any) -> tuple[str, tuple[
         return "mul", (row[bad[0]], column[bad[0]])
     if len(operands) > 2:
         products = np.append(products, operands[2].handle[index])
-    return "sum", _opposed(products)
+    return "add", _opposed(products)
 
 
-_FINDERS: dict[Family, Callable[..., tuple[str, tuple[Any, ...]]]] = {
+_FINDERS: dict[Family, Callable[..., Any]] = {
     Family.ELEMENTWISE: _at,
     Family.REDUCE: _of_reduction,
     Family.SCAN: _of_scan,

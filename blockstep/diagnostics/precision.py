@@ -106,7 +106,8 @@ def born(birth: Birth, event: Event) -> str:
         return f"`{birth.argument}` was passed as NaN"
     if birth.how == "written":
         return f"NaN is written here{where}"
-    at = f" at element {index_text((birth.element,))}" if birth.element else ""
+    way = " on the way to" if birth.how == "combined" else " at"
+    at = f"{way} element {index_text((birth.element,))}" if birth.element else ""
     formula = _formula(birth)
     return f"the NaN was born here{': ' + formula if formula else ''}{at}{where}"
 
@@ -116,23 +117,15 @@ def _formula(birth: Birth) -> str:
     op, values = birth.op, birth.operands
     if birth.how == "bits":
         return f"{values[0]} read as {birth.type_text}" if values else ""
-    if birth.how == "combined":
-        return _combination(op, values)
+    if op == "add" and not values:
+        return "partial sums overflow"
     if op == "fma" and len(values) == 3:
         return f"{values[0]} * {values[1]} + {values[2]}"
     if op == "cast" and values:
         return f"{birth.type_text} has no {values[0]}"
     if len(values) == 2 and op in _SIGNS:
         return f"{values[0]} {_SIGNS[op]} {values[1]}"
-    return f"{_NAMES.get(op, op)}({', '.join(values)})" if values else op
-
-
-def _combination(op: str, values: tuple[str, ...]) -> str:
-    if op in ("mul", "product") and values:
-        return f"{values[0]} * {values[1]} among the products"
-    if op == "sum":
-        return f"{values[0]} and {values[1]} are added" if values else "partial sums overflow"
-    return "elements that do not go together" if op in ("reduce", "scan") else ""
+    return f"{_NAMES.get(op, op)}({', '.join(values)})" if values else ""
 
 
 def _reason(birth: Birth) -> str:
@@ -145,9 +138,9 @@ def _reason(birth: Birth) -> str:
     infinite = [v for v in birth.operands if "inf" in v]
     if op in _LOGARITHMS or op in _ROOTS:
         return f"{_NAMES.get(op, op)} of a number below zero is NaN"
-    if op in ("add", "sub", "sum") and (infinite or not birth.operands):
+    if op in ("add", "sub") and (infinite or not birth.operands):
         return f"infinities that cancel leave NaN{_overflow(birth)}"
-    if op in ("mul", "product"):
+    if op == "mul":
         return f"zero times infinity is NaN{_overflow(birth)}"
     if op in ("fdiv", "div_rn"):
         text = "infinity over infinity" if infinite else "zero over zero"
@@ -167,8 +160,10 @@ def _help(birth: Birth) -> str:
     op, values = birth.op, birth.operands
     if birth.how == "loaded":
         return "choose a number in its place where that is meant: tl.where(x == x, x, 0.0)"
-    if birth.how != "computed":
-        return _help_combined(birth)
+    if birth.how == "passed":
+        return f"look at what the caller made `{birth.argument}` of"
+    if birth.how in ("written", "bits"):
+        return ""
     if op == "sub" and values == ("-inf", "-inf"):
         return _masked_row(birth)
     if op in ("fdiv", "div_rn") and "inf" not in "".join(values):
@@ -179,21 +174,13 @@ def _help(birth: Birth) -> str:
         return _clamped(birth, "0.0")
     if op in _LOGARITHMS:
         return _clamped(birth, "1e-20")
+    if op == "mul" and birth.how == "combined":
+        return "load what lies past an edge with other=0.0 on both sides of the product"
     if op == "mul":
         return "choose with tl.where(mask, x, 0.0) instead of multiplying by 0"
-    if any("inf" in v for v in values):
+    if birth.how == "combined" or any("inf" in v for v in values):
         return _smaller(birth)
     return ""
-
-
-def _help_combined(birth: Birth) -> str:
-    if birth.how == "passed":
-        return f"look at what the caller made `{birth.argument}` of"
-    if birth.how != "combined":
-        return ""
-    if birth.op == "mul":
-        return "load what lies past an edge with other=0.0 on both sides of the product"
-    return _smaller(birth)
 
 
 def _smaller(birth: Birth) -> str:

@@ -98,6 +98,47 @@ def test_a_maximum_forgets_nan() -> None:
 
 
 @triton.jit
+def joined(top, total, other_top, other_total):
+    most = tl.maximum(top, other_top)
+    return most, total * tl.exp(top - most) + other_total * tl.exp(other_top - most)
+
+
+@triton.jit
+def added(x, y):
+    return x + y
+
+
+@triton.jit
+def ratio(x):
+    return (x - x) / x
+
+
+@triton.jit
+def regions(x, o, N: tl.constexpr, HOW: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    if HOW == "reduce":
+        _, total = tl.reduce((v, tl.full((N,), 1.0, tl.float32)), 0, joined)
+        tl.store(o, total)
+    elif HOW == "scan":
+        tl.store(o + i, tl.associative_scan(v, 0, added, reverse=True))
+    elif HOW == "map":
+        tl.store(o + i, tl.map_elementwise(ratio, v))
+
+
+@pytest.mark.parametrize(
+    ("how", "x", "birth"),
+    [
+        ("reduce", floats(-INF, -INF, -INF, -INF), ": -inf - -inf"),
+        ("scan", floats(-INF, 1, INF, 1), "inf + -inf on the way to element 0"),
+        ("map", floats(1, 2, 0, 4), "0 / 0 at element 2"),
+    ],
+)
+def test_a_birth_inside_of_a_function_of_scalars(how: str, x: Any, birth: str) -> None:
+    assert told(only(judged(regions, x, np.zeros(4, np.float32), N=4, HOW=how))).endswith(birth)
+
+
+@triton.jit
 def product(x, y, z, o, N: tl.constexpr):
     i = tl.arange(0, N)
     at = i[:, None] * N + i[None, :]
@@ -241,6 +282,18 @@ def test_a_launch_leaves_no_births_in_constants() -> None:
 
     for _ in range(2):
         assert told(only(judged(kernel, floats(0)))) == "NaN is written here"
+
+
+def test_a_scalar_is_stretched_once() -> None:
+    """The language keeps the block that a scalar was repeated into."""
+
+    @triton.jit
+    def kernel(x, o, B: tl.constexpr):
+        v, i = tl.sqrt(tl.load(x)), tl.arange(0, B)
+        tl.store(o + i, tl.where(i < 2, 1.0, v) + v)
+
+    finding = only(judged(kernel, floats(-1), np.zeros(4, np.float32), B=4))
+    assert (finding.count, told(finding)) == (4, "the NaN was born here: sqrt(-1)")
 
 
 def test_an_assumption_with_nan_is_still_false() -> None:
