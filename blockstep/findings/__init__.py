@@ -6,8 +6,6 @@ Nothing here imports a machine or writes prose: `blockstep.diagnostics` has all 
 from blockstep.findings.access import Access, AccessKind, Site, span_of
 from blockstep.findings.events import (
     AssertFailed,
-    Birth,
-    BirthHow,
     CastLoses,
     CompileFault,
     Deadlock,
@@ -50,7 +48,15 @@ from blockstep.findings.model import (
     names,
     unknown_names,
 )
-from blockstep.findings.parts import Argument, Event, Lanes, Touch, elements_of
+from blockstep.findings.parts import (
+    Argument,
+    Birth,
+    BirthHow,
+    Event,
+    Lanes,
+    Touch,
+    elements_of,
+)
 from blockstep.findings.report import Filters, LaunchRecord, Report
 
 __all__ = [

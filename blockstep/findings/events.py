@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from blockstep.findings.model import Element, Program, Severity, Span
-from blockstep.findings.parts import Argument, Event, Lanes, Touch
+from blockstep.findings.parts import Argument, Birth, Event, Lanes, Touch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,31 +130,6 @@ class ReadUnwritten(Event):
     ] = ()  # bytes around the first one, None where nothing was written
     drawing_offset: int = 0  # of the first byte drawn, in bytes from the start of the argument
     elements: tuple[Element, ...] = ()
-
-
-BirthHow = Literal[
-    "computed",  # by one operation, of elements that were numbers: inf - inf
-    "combined",  # among the elements of a sum, a scan, a matrix product
-    "loaded",  # it lay in memory before the launch
-    "passed",  # as a scalar argument
-    "written",  # in the source: float("nan")
-    "bits",  # integer bits, read as a float
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Birth:
-    """Where a value became NaN that had been numbers until then."""
-
-    how: BirthHow
-    span: Span
-    program: Program | None = None
-    op: str = ""  # as machines call it: "sub", "fdiv", "log", "reduce"; a libdevice function
-    operands: tuple[str, ...] = ()  # values of the element, as a reader would write them
-    element: Element = ()  # its position in the block that the operation made
-    type_text: str = ""  # float16: of the result
-    argument: str | None = None  # of a load; the name of a scalar argument
-    source: Element = ()  # of a load: the element of the argument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
