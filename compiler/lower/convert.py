@@ -60,7 +60,7 @@ def store(
             part = lw.pick(item, [registers[0] for registers in access.registers])
             lanes.put(lw, address(access), part)
 
-    lanes.guarded(lw, first_holder(lw, source), write)
+    lanes.guarded(lw, lw.leaders(source), write)
 
 
 def load(
@@ -95,16 +95,6 @@ def _addresses(
         return lw.plus(fixed, access.address * size)
 
     return of
-
-
-def first_holder(lw: Lowering, layout: Layout) -> str:
-    """Whether this thread is the one that stores for all threads that hold the same: an i1."""
-    spare = layouts.redundant(layout)
-    mask = spare.lanes | spare.warps << 5
-    if not mask:
-        return "true"
-    copies = lw.b.value(f"and i32 {lw.tid}, {mask}")
-    return lw.b.value(f"icmp eq i32 {copies}, 0")
 
 
 def to_shared(

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from blockstep.compiler.layouts import redundant
 from blockstep.compiler.lower.options import Options
 from blockstep.compiler.lower.plan import Plan
 from blockstep.compiler.lower.text import Builder, Item, scalar_type, vector
 from blockstep.ir import Function, Layout, Operation, Value
+from blockstep.ir.layout import LANE_BITS
 from blockstep.language import types as ty
 from blockstep.language.region import Region
 
@@ -298,9 +300,8 @@ class Lowering:
         """Whether this thread is the one that acts for all holders of the same elements: an i1."""
         if layout is None:
             return self.b.value(f"icmp eq i32 {self.tid}, 0")
-        lanes = sum(1 << k for k, v in enumerate(layout.lanes) if v == 0)
-        warps = sum(1 << k for k, v in enumerate(layout.warps) if v == 0)
-        mask = lanes | warps << 5
+        spare = redundant(layout)
+        mask = spare.lanes | spare.warps << LANE_BITS
         if not mask:
             return "true"
         copies = self.b.value(f"and i32 {self.tid}, {mask}")
