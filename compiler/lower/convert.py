@@ -80,19 +80,20 @@ def load(
 def _addresses(
     lw: Lowering, layout: Layout, shared: SharedLayout, size: int, place: str
 ) -> Callable[[Access], str]:
-    """The byte offset of each access: what the thread decides is computed once."""
-    bases = (*layout.lanes, *layout.warps, *layout.ctas)
+    """The byte offset of each access. Bits of the access that the thread's part never has are an
+    immediate; the others are XORed, once for all accesses that share them."""
     moving = 0
-    for basis in bases:
+    for basis in (*layout.lanes, *layout.warps, *layout.ctas):
         moving |= shared.address(basis)
     base = lw.base(layout, lambda element: shared.address(element) * size)
-    fixed = place if base == "0" else lw.b.value(f"add nuw nsw i32 {place}, {base}")
+    turned: dict[int, str] = {}
 
     def of(access: Access) -> str:
-        if access.address & moving:
-            turned = lw.b.value(f"xor i32 {base}, {access.address * size}")
-            return lw.b.value(f"add nuw nsw i32 {place}, {turned}")
-        return lw.plus(fixed, access.address * size)
+        common = access.address & moving
+        if common not in turned:
+            own = lw.plus(base, common * size, disjoint=False)
+            turned[common] = lw.b.value(f"add nuw nsw i32 {place}, {own}")
+        return lw.plus(turned[common], (access.address ^ common) * size)
 
     return of
 
