@@ -98,9 +98,7 @@ def _addresses(
     return of
 
 
-def to_shared(
-    lw: Lowering, item: Item, source: Layout, target: SharedLayout, value: Value
-) -> Item:
+def to_shared(lw: Lowering, item: Item, source: Layout, target: SharedLayout, value: Value) -> Item:
     """A block in shared memory of its own, as `target` says, which the asynchronous units may read:
     its byte offset."""
     size = lanes.bytes_of(item.kind)

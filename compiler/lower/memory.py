@@ -7,8 +7,6 @@ instruction, never a branch. What lanes hold more than once is loaded by each an
 
 from __future__ import annotations
 
-from typing import Any
-
 from blockstep.compiler.layouts import redundant
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.text import Item, bits_of, vector

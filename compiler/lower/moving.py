@@ -117,7 +117,9 @@ def laid_out(lw: Lowering, scalars: list[Item], layout: Layout) -> Item:
         constant = layout.element(register, 0, 0)
         left = [scalars[place ^ constant] for place in range(len(scalars))]
         for bit in range(axes.bits_of(len(scalars))):
-            left = [_either(lw, odd.get(bit), a, b) for a, b in zip(left[1::2], left[::2], strict=True)]
+            left = [
+                _either(lw, odd.get(bit), a, b) for a, b in zip(left[1::2], left[::2], strict=True)
+            ]
         parts.append(left[0].name)
     return lw.join(parts, scalars[0].kind, layout.per_lane)
 

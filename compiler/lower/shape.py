@@ -67,5 +67,3 @@ def _convert(lw: Lowering, operation: Operation) -> None:
         lw.bind(result, to_shared(lw, lw[x], lw.layout(x), result.layout, result))
     else:
         lw.bind(result, convert(lw, lw[x], lw.layout(x), lw.layout(result)))
-
-

@@ -58,7 +58,9 @@ def check(
     return counts
 
 
-def integers(shape: tuple[int, ...], dtype: Any = np.int32, low: int = -99, high: int = 99) -> Array:
+def integers(
+    shape: tuple[int, ...], dtype: Any = np.int32, low: int = -99, high: int = 99
+) -> Array:
     return RNG.integers(low, high, shape).astype(dtype)
 
 
@@ -126,12 +128,19 @@ def test_reductions_along_what_was_reshaped(
     check(kernels.reduce_turned, [x], [expected], shape, prod(shape), turned, warps=warps)
 
 
-GATHERED = [((128,), (32,), 0), ((16, 64), (16, 8), 1), ((16, 64), (128, 64), 0), ((4, 8, 16), (4, 2, 16), 1)]
+GATHERED = [
+    ((128,), (32,), 0),
+    ((16, 64), (16, 8), 1),
+    ((16, 64), (128, 64), 0),
+    ((4, 8, 16), (4, 2, 16), 1),
+]
 
 
 @pytest.mark.parametrize("warps", WARPS)
 @pytest.mark.parametrize(("shape", "wanted", "axis"), GATHERED)
-@pytest.mark.parametrize(("dtype", "index"), [(np.int32, np.int32), (np.int8, np.int64), (np.float16, np.uint8)])
+@pytest.mark.parametrize(
+    ("dtype", "index"), [(np.int32, np.int32), (np.int8, np.int64), (np.float16, np.uint8)]
+)
 def test_gather(
     shape: tuple[int, ...], wanted: tuple[int, ...], axis: int, dtype: Any, index: Any, warps: int
 ) -> None:
@@ -277,7 +286,9 @@ def held(monkeypatch: pytest.MonkeyPatch, loaded: Layout, stored: Layout) -> Non
     def wanted(operation: Operation, *_: Any) -> Layout:
         layout = loaded if operation.name == "load" else stored
         shape = operation.operands[0].type.shape
-        return layout if shape == layout.shape else layouts.coalesced(shape, (0,), 1, layout.num_warps)
+        return (
+            layout if shape == layout.shape else layouts.coalesced(shape, (0,), 1, layout.num_warps)
+        )
 
     monkeypatch.setattr(memory, "wanted", wanted)
     monkeypatch.setattr(memory, "is_good", lambda *_: False)
@@ -367,5 +378,3 @@ def test_a_sort_leaves_the_warp_only_for_partners_in_other_warps() -> None:
     counts = check(kernels.sort, [x], [np.sort(x)], x.shape, x.size, False, warps=4)
     assert counts["barriers"] == 2 * 5
     assert counts["shared stores"] == counts["shared loads"] == 2 * 5
-
-
