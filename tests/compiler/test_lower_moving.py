@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -378,3 +379,37 @@ def test_a_sort_leaves_the_warp_only_for_partners_in_other_warps() -> None:
     counts = check(kernels.sort, [x], [np.sort(x)], x.shape, x.size, False, warps=4)
     assert counts["barriers"] == 2 * 5
     assert counts["shared stores"] == counts["shared loads"] == 2 * 5
+
+
+@pytest.mark.parametrize("warps", WARPS)
+@pytest.mark.parametrize("size", [4, 64, 1024])
+def test_truth_values(size: int, warps: int) -> None:
+    x, k = integers((size,)), integers((size,), low=0, high=size)
+    truth = x > 0
+    a, b = np.split(truth, 2)
+    parts = [
+        np.logical_xor.accumulate(truth),
+        truth[k],
+        np.concatenate([b, a]),
+        np.stack([a, b[::-1]], -1).reshape(-1),
+        [truth.any()],
+    ]
+    expected = np.concatenate(parts).astype(np.int32)
+    check(kernels.truths, [x, k], [expected], size, size // 2, warps=warps, assembled=warps == 4)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("warps", [1, 4, 8])
+def test_what_a_product_leaves_is_moved(target: str, warps: int) -> None:
+    arrays = [np.zeros((64, 64), np.float16)] * 2 + [np.zeros((64, 64), np.float32)]
+    options = Options(target=target, num_warps=warps)
+    text = compiled(kernels.after_a_product, arrays, (64,), options).text
+    assert assemble(emit(text, target), target).registers > 0
+
+
+@pytest.mark.parametrize("warps", WARPS)
+def test_bfloat16_and_pointers(warps: int) -> None:
+    x = integers((512,)).astype(ml_dtypes.bfloat16)
+    check(kernels.flip, [x], [x[::-1].copy()], (512,), 512, 0, warps=warps)
+    y = integers((128,))
+    check(kernels.pointers, [y], [np.flip(y)], 128, warps=warps)

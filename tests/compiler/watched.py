@@ -11,7 +11,7 @@ class Wrong(AssertionError):
 
 class Shared:
     """Bytes of shared memory. Between two barriers none may be written by one lane and touched by
-    another, atomics aside: that raises Wrong, as do accesses out of bounds or off their alignment."""
+    another, atomics aside: that raises Wrong, as do accesses out of bounds or not aligned."""
 
     def __init__(self, size: int) -> None:
         self.bytes = np.full(size, 0xA5, np.uint8)
