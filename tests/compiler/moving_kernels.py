@@ -217,3 +217,17 @@ def pointers(x, y, SIZE: tl.constexpr):
     places = x + tl.arange(0, SIZE)
     a, b = tl.split(tl.reshape(tl.flip(places), [SIZE // 2, 2]))
     out(y, tl.load(tl.interleave(a, b)))
+
+
+@triton.jit
+def repeated(x, n, y, u, N: tl.constexpr):
+    """Blocks that a loop carries: each round uses the same shared memory again."""
+    i = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    c, h = tl.load(x + i), tl.zeros([N], tl.int32)
+    for _ in range(tl.load(n)):
+        c = tl.associative_scan(tl.trans(c), 1, unequal) + tl.flip(c, 0)
+        largest = tl.reduce(c, 0, larger)
+        h += tl.gather(largest, tl.sort(largest) & (N - 1), 0)
+        h += tl.histogram(tl.reshape(c, [N * N]) & (2 * N - 1), N)
+    tl.store(y + i, c)
+    out(u, h)

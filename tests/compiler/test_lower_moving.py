@@ -413,3 +413,17 @@ def test_bfloat16_and_pointers(warps: int) -> None:
     check(kernels.flip, [x], [x[::-1].copy()], (512,), 512, 0, warps=warps)
     y = integers((128,))
     check(kernels.pointers, [y], [np.flip(y)], 128, warps=warps)
+
+
+@pytest.mark.parametrize("warps", WARPS)
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_moving_in_a_loop(warps: int, rounds: int) -> None:
+    c = x = integers((16, 16))
+    total = np.zeros(16, np.int32)
+    for _ in range(rounds):
+        c = np.bitwise_xor.accumulate(c.T, 1) + np.flip(c, 0)
+        largest = c.max(0)
+        total += largest[np.sort(largest) & 15]
+        total += np.bincount(c.reshape(-1) & 31, minlength=32)[:16].astype(np.int32)
+    many = np.array([rounds], np.int32)
+    check(kernels.repeated, [x, many], [c, total], 16, warps=warps, assembled=rounds == 1)
