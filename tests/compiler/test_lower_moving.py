@@ -18,7 +18,7 @@ from blockstep.compiler.assemble import assemble
 from blockstep.compiler.compile import place
 from blockstep.compiler.emit import emit
 from blockstep.compiler.frontend import build_bound
-from blockstep.compiler.lower import Module, Options, lower
+from blockstep.compiler.lower import Module, Options, convert, lower
 from blockstep.compiler.placement import memory
 from blockstep.ir import Layout, Operation
 from blockstep.runtime.arguments import bind
@@ -316,6 +316,33 @@ def test_conversions(monkeypatch: pytest.MonkeyPatch, dtype: Any, warps: int) ->
         x = integers(loaded.shape, dtype)
         check(kernels.copy, [x], [x], x.size, warps=1 << warps, assembled=False)
     assert {"Shuffle", "Shared"} <= kinds or not warps
+
+
+@pytest.mark.parametrize("warps", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+def test_conversions_in_rounds(monkeypatch: pytest.MonkeyPatch, dtype: Any, warps: int) -> None:
+    """With little room a block takes several rounds through the same shared memory."""
+    monkeypatch.setattr(convert, "ROOM", 128)
+    barriers = set()
+    for _ in range(12):
+        loaded, stored = tidy(9, warps), tidy(9, warps)
+        held(monkeypatch, loaded, stored)
+        x = integers(loaded.shape, dtype)
+        counts = check(kernels.copy, [x], [x], x.size, warps=1 << warps, assembled=False)
+        barriers.add(counts.get("barriers", 0))
+    assert max(barriers) >= 4
+
+
+@pytest.mark.parametrize(("warps", "rows"), [(4, 256), (8, 128)])
+def test_a_large_block_takes_little_shared_memory(warps: int, rows: int) -> None:
+    x = integers((rows, 128))
+    arrays = [x, np.zeros_like(x)]
+    for kernel, expected in ((kernels.flip, np.flip(x, 0)), (kernels.scan, x.cumsum(0, np.int32))):
+        constants = (x.shape, x.size, 0, False) if kernel is kernels.scan else (x.shape, x.size, 0)
+        module = compiled(kernel, arrays, constants, Options(num_warps=warps))
+        assert 0 < module.shared <= convert.ROOM < x.nbytes
+        simulate(module, arrays, warps)
+        np.testing.assert_array_equal(arrays[1], expected)
 
 
 @pytest.mark.parametrize("warps", [0, 1, 3])
