@@ -61,7 +61,7 @@ def _through_memory(
 
 def _apart(source: Layout, target: Layout, size: int) -> list[int]:
     """Bits of elements that tell rounds apart, the highest first, until a round has room."""
-    found = []
+    found: list[int] = []
     for bit in reversed(range(source.numel.bit_length() - 1)):
         if size >> len(found) <= ROOM:
             break
