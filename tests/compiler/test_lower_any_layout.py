@@ -15,7 +15,7 @@ from blockstep.compiler.lower import Options, convert
 from blockstep.compiler.placement import memory
 from blockstep.ir import Layout, Operation
 from tests.compiler import moving_kernels as kernels
-from tests.compiler.lowered import RNG, check, compiled, integers
+from tests.compiler.run_lowered import RNG, check, compiled, integers
 from tests.compiler.simt import simulate
 
 

@@ -13,7 +13,7 @@ from blockstep.compiler.assemble import assemble
 from blockstep.compiler.emit import emit
 from blockstep.compiler.lower import Options
 from tests.compiler import moving_kernels as kernels
-from tests.compiler.lowered import TARGETS, check, compiled, integers
+from tests.compiler.run_lowered import TARGETS, check, compiled, integers
 
 WARPS = (1, 2, 4, 8)
 
