@@ -12,7 +12,7 @@ from blockstep import knobs
 
 Program = tuple[int, int, int]
 
-MACHINES = ("grid", "step")
+MACHINES = ("auto", "grid", "step", "gpu")
 CACHE_SIZE = 1 << 30
 _SIZE = re.compile(r"(\d+)([KMGT]?)(?:I?B)?", re.I)
 
@@ -21,9 +21,10 @@ _SIZE = re.compile(r"(\d+)([KMGT]?)(?:I?B)?", re.I)
 class Options:
     """How launches run and what is judged."""
 
-    machine: str = "grid"
+    machine: str = "auto"
     """Which machine runs a launch: "grid" (many program instances at once, the step machine where
-    that cannot be) or "step" (one after another)."""
+    that cannot be), "step" (one after another), "gpu" (compiled, on a device), or "auto": "gpu" for
+    arrays that lie on a device, else "grid"."""
 
     judged: bool = False
     """Whether checkers look at the launches."""
@@ -38,10 +39,14 @@ class Options:
     """Only these program instances run (None: all)."""
 
     only: frozenset[str] | None = None
-    """Checkers or kinds that are judged (None: all)."""
+    """Checkers or kinds that are judged (None: all but `precision`)."""
 
     skip: frozenset[str] = frozenset()
     """Checkers or kinds that are not judged."""
+
+    precision: bool = False
+    """Whether NaN is followed from where it is born to where it reaches memory or decides
+    something: no bug by itself, so only where it is asked for."""
 
     kernel: str | None = None
     """Only launches of this kernel are judged."""
@@ -60,8 +65,8 @@ class Options:
 
 
 def machine_from_environment() -> str:
-    """`BLOCKSTEP_MACHINE`, or "grid". Raises ValueError for an unknown machine."""
-    name = os.environ.get("BLOCKSTEP_MACHINE", "grid")
+    """`BLOCKSTEP_MACHINE`, or "auto". Raises ValueError for an unknown machine."""
+    name = os.environ.get("BLOCKSTEP_MACHINE", "auto")
     if name not in MACHINES:
         raise ValueError(f"BLOCKSTEP_MACHINE={name!r}: the machines are {', '.join(MACHINES)}")
     return name

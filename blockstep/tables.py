@@ -143,6 +143,7 @@ def _table(rows: list[Row]) -> Any:
 
 def _draw(benchmark: Benchmark, rows: list[Row], show: bool, save_path: str) -> None:
     if importlib.util.find_spec("matplotlib") is None:
+        print(f"{benchmark.plot_name}: no figure, because matplotlib is not installed")
         return
     import matplotlib.pyplot as plt  # type: ignore[import-untyped, import-not-found, unused-ignore]
 

@@ -52,11 +52,24 @@ class Target:
     threads_per_multiprocessor: int = 2048
     blocks_per_multiprocessor: int = 32
     registers_per_block: int = 65536
+    registers_per_multiprocessor: int = 65536
     registers_per_thread: int = 255
     grid_limits: tuple[int, int, int] = ((1 << 31) - 1, 65535, 65535)
     grid_product_limit: int | None = None
     cluster_size: int = 1
     tensor_memory: bool = False
+    partitions: int = 4
+    """The parts of a multiprocessor that have registers of their own; a warp stays in one."""
+    register_unit: int = 256
+    """Registers are given to a warp in multiples of this."""
+    shared_unit: int = 128
+    shared_reserved: int = 1 * KIB
+    """What the system keeps for itself of the shared memory of each CTA."""
+
+    @property
+    def warps_per_multiprocessor(self) -> int:
+        """How many warps are resident at most."""
+        return self.threads_per_multiprocessor // self.warp_size
 
     @property
     def triple(self) -> GPUTarget:

@@ -1,12 +1,13 @@
 """`triton.testing`: timing, comparing, tables of benchmarks.
 
-Nothing here needs torch, pandas or matplotlib. With no GPU, times are wall-clock times of the
-machine that interprets: they compare two versions of a kernel on that machine and say nothing
-about a chip.
+Nothing here needs torch, pandas or matplotlib. A function that launches on a GPU is timed there,
+with events and a cold L2. Of one that does not, times are wall-clock times of the machine that
+interprets: they compare two versions of a kernel on that machine and say nothing about a chip.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 import subprocess
@@ -18,6 +19,9 @@ import numpy as np
 
 from blockstep import target as devices
 from blockstep.errors import UnsupportedError
+from blockstep.runtime.gpu import driver as gpu_driver
+from blockstep.runtime.gpu import timing
+from blockstep.runtime.gpu.streams import torch_stream
 from blockstep.tables import Benchmark, Mark, perf_report
 
 __all__ = [
@@ -104,18 +108,21 @@ def do_bench(
     return_mode: str = "mean",
 ) -> Any:
     """Time of one call of `fn` in ms: a summary of about `rep` ms of calls, after `warmup` ms of
-    them."""
+    them. On a device it is the time of the work that `fn` enqueues there, the L2 being cold."""
     from blockstep.runtime.compat.driver import driver
 
     if return_mode not in RETURN_MODES:
         raise ValueError(f"return_mode is one of {', '.join(RETURN_MODES)}, not {return_mode!r}")
+    if timing.launches_on_device(fn):
+        timer = timing.Timer(gpu_driver.driver())
+        times = timer(fn, warmup, rep, functools.partial(_forget_gradients, grad_to_none))
+        return _summarize_statistics(times, quantiles, return_mode)
     cache = driver.active.get_empty_cache_for_benchmark()
 
     def before() -> None:
         _forget_gradients(grad_to_none)
         driver.active.clear_cache(cache)
 
-    fn()
     first = _timed(fn, 1, before)[0]
     estimate = first if first > rep else statistics.mean(_timed(fn, ESTIMATES, before))
     for _ in range(_runs(warmup, estimate) - 1):
@@ -134,7 +141,13 @@ def do_bench_cudagraph(
     quantiles: Sequence[float] | None = None,
     return_mode: str = "mean",
 ) -> Any:
-    """As `do_bench`. There is no graph to record without a GPU, and nothing that one would save."""
+    """As `do_bench`, with many calls in one CUDA graph, so that the host's part does not count.
+
+    A graph takes a GPU and torch; without them there is nothing that one would save, and it is
+    `do_bench`."""
+    if torch_stream() is not None and timing.launches_on_device(fn):
+        times = timing.graph_times(fn, rep, functools.partial(_forget_gradients, grad_to_none))
+        return _summarize_statistics(times, quantiles, return_mode)
     return do_bench(fn, rep, rep, grad_to_none, quantiles, return_mode)
 
 

@@ -9,10 +9,12 @@ PTX names the innermost place, which is what profilers and debuggers show.
 from __future__ import annotations
 
 import os
+import re
 
 from blockstep.ir import Location
 
 COLUMN_LIMIT = (1 << 16) - 1  # what LLVM keeps of a column
+_UNWRITABLE = re.compile(r"[^ !#-\[\]-~]")  # in `.file`: the assembler takes ASCII and no escapes
 _UNIT = (
     'distinct !DICompileUnit(language: DW_LANG_Python, file: {file}, producer: "blockstep", '
     "isOptimized: true, runtimeVersion: 0, emissionKind: DebugDirectivesOnly)"
@@ -42,7 +44,7 @@ class DebugInfo:
 
     def file(self, path: str) -> str:
         """The node of a source file."""
-        folder, name = os.path.split(path)
+        folder, name = os.path.split(_UNWRITABLE.sub("_", path))
         return self._node(f"!DIFile(filename: {quoted(name)}, directory: {quoted(folder)})")
 
     def function(self, name: str, file: str, line: int = 0) -> str:

@@ -9,7 +9,8 @@ denormals, round square roots as IEEE 754 says and are not contracted; fast, non
 A module's own flag "nvvm-reflect-ftz" decides about denormals where it is given.
 
 PTX is what LLVM writes; nothing is edited afterwards. A kernel's text must be right: LLVM ends the
-process at an instruction it cannot select, and at a constraint of inline assembly it cannot meet.
+process at an instruction it cannot select (`llvm.sin`, say). For inline assembly, which users write
+too, `blockstep.compiler.inline_assembly` sees to it first.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ import threading
 
 import llvmlite.binding as llvm
 
-from blockstep.compiler import libdevice
+from blockstep.compiler import inline_assembly, libdevice, store
+from blockstep.compiler.toolchain import fingerprint, stamp
 
 TRIPLE = "nvptx64-nvidia-cuda"
 PTX_VERSION = 84
 _FLUSH = re.compile(r'!"nvvm-reflect-ftz", i32 (\d)')
 _RELAXED = re.compile(
     r"^.* = (?:(?:tail|musttail|notail) )?(?:f\w+|call|select|phi) (?:[a-z]+ )*?"
-    r"(?:contract|afn|fast|reassoc|arcp) .*$",
+    r"(?:contract|afn|fast|reassoc|arcp|nnan|ninf|nsz) .*$",
     re.M,
 )
 _threads = threading.local()
@@ -44,10 +46,12 @@ def emit(
     """PTX for `target` (`sm_80`, `sm_90a`, ...), of the ISA version `ptx_version` (84 is 8.4).
 
     Functions `__nv_*` that the text declares are taken from libdevice if `link_libdevice`, and stay
-    external otherwise. Raises ValueError for exact code with relaxed floating-point flags and for
-    text that LLVM does not accept, UnsupportedError where libdevice is needed and not installed."""
+    external otherwise. Raises ValueError for exact code with relaxed floating-point flags, inline
+    assembly that cannot be met and text that LLVM does not accept, UnsupportedError where libdevice is needed and not installed."""
     if exact and (relaxed := _RELAXED.search(llvm_text)) is not None:
         raise ValueError(f"exact code has a relaxed operation: {relaxed[0].strip()}")
+    if (fault := inline_assembly.fault(llvm_text)) is not None:
+        raise ValueError(fault)
     machine = target_machine(target, f"+ptx{ptx_version}")
     with llvm.create_context() as context:
         with _parse(llvm_text, machine, context) as module:
@@ -105,8 +109,32 @@ def _link(
         contract=not exact,
         capability=int(re.sub(r"\D", "", target)) * 10,
     )
-    slice_ = libdevice.library(libdevice.path()).slice(names, answers)
-    module.link_in(_parse(slice_, machine, context))
+    functions = _library_functions(libdevice.path(), names, answers, target)
+    module.link_in(_parse(functions, machine, context))
+
+
+@functools.lru_cache(maxsize=256)
+def _library_functions(
+    path: str, names: frozenset[str], answers: libdevice.Answers, target: str
+) -> str:
+    """A slice of libdevice, optimised once, so that its many copies are not one by one. It is kept
+    on disk too: reading the library takes longer than compiling most kernels."""
+    kept = store.current()
+    asked = f"{sorted(names)} {answers} {target}"
+    key = store.key_of({**fingerprint(), "library": stamp(path), "slice": asked})
+    entry = kept.load(key)
+    if entry is not None:
+        return entry.parts["llvm"].decode()
+    text = _optimised(libdevice.library(path).slice(names, answers), target)
+    kept.save(key, store.Entry({"libdevice": sorted(names)}, {"llvm": text.encode()}))
+    return text
+
+
+def _optimised(text: str, target: str) -> str:
+    machine = target_machine(target, f"+ptx{PTX_VERSION}")
+    with llvm.create_context() as context, _parse(text, machine, context) as module:
+        _optimise(module, machine)
+        return libdevice.droppable(str(module))
 
 
 def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:

@@ -4,8 +4,9 @@ Linking the whole library costs more than compiling most kernels: it has 350 fun
 kernel calls a few. So the library is read once in a process, and what a module calls, with what
 that calls, is cut out of its printed form and linked alone.
 
-The invariant: a slice is a module of its own that parses. Its functions are `linkonce_odr`, so that
-linking finds them and global dead code elimination drops them once they are inlined.
+The invariant: a slice is a module of its own that parses, and defines what was asked for under
+external names. `droppable` makes them `linkonce_odr`: linking finds them, and they go once they are
+inlined everywhere.
 
 The questions a library function asks of the compiler (`__nvvm_reflect`) are answered in the text,
 where NVVM answers them in a pass: `__CUDA_FTZ` (are denormals flushed to zero), `__CUDA_PREC_SQRT`
@@ -28,6 +29,7 @@ from blockstep.compiler.toolchain import missing
 
 _DECLARED = re.compile(r"^declare [^@\n]*@(__nv_\w+)\(", re.M)
 _DEFINITION = re.compile(r"^define [^@\n]*@([\w.]+)\(.*?^\}\n", re.M | re.S)
+_EXTERNAL = re.compile(r"^define (?!internal)", re.M)
 _DECLARATION = re.compile(r"^declare [^@\n]*@([\w.]+)\(.*\n", re.M)
 _GLOBAL = re.compile(r"^@([\w.]+) = .*\n", re.M)
 _TYPE = re.compile(r"^%[\w.]+ = type .*\n", re.M)
@@ -36,7 +38,7 @@ _LOOP = re.compile(r"^!\d+ = (?:distinct |!\{!\"llvm\.loop).*\n", re.M)
 _NAME = re.compile(r"@([\w.]+)")
 _SOURCE_PLACE = re.compile(r", !srcloc !\d+")
 _STRING_ATTRIBUTE = re.compile(r' "[\w-]+"="[^"]*"')
-_QUESTION = re.compile(r"call i32 @__nvvm_reflect\(ptr (@[\w.]+)\) #\d+")
+_QUESTION = re.compile(r"call i32 @__nvvm_reflect\(ptr (@[\w.]+)\)(?: #\d+)?")
 _QUESTION_TEXT = re.compile(r'^(@[\w.]+) = .* c"(__CUDA_\w+)\\00"', re.M)
 _ARITHMETIC = re.compile(r" = (fadd|fsub|fmul) ")
 
@@ -78,7 +80,9 @@ class Library:
     def slice(self, names: Iterable[str], answers: Answers) -> str:
         """A module with the definitions of `names` and of all that they use.
 
-        Raises KeyError for a name that the library does not have."""
+        Raises ValueError for a name that the library does not have."""
+        if unknown := sorted(set(names) - self.bodies.keys()):
+            raise ValueError(f"libdevice has no function {', '.join(unknown)}")
         parts: dict[str, str] = {}
         waiting = sorted(names, reverse=True)
         while waiting:
@@ -101,6 +105,11 @@ class Library:
         )
 
 
+def droppable(text: str) -> str:
+    """A module whose external functions go where nothing is left that calls them."""
+    return _EXTERNAL.sub("define linkonce_odr ", text)
+
+
 @functools.cache
 def library(path: str) -> Library:
     """The library in the bitcode file at `path`."""
@@ -110,10 +119,7 @@ def library(path: str) -> Library:
     ):
         text = str(module)
     text = _SOURCE_PLACE.sub("", text)
-    bodies = {
-        found[1]: re.sub(r"^define (?!internal)", "define linkonce_odr ", found[0])
-        for found in _DEFINITION.finditer(text)
-    }
+    bodies = {found[1]: found[0] for found in _DEFINITION.finditer(text)}
     others = {
         found[1]: found[0] for rule in (_DECLARATION, _GLOBAL) for found in rule.finditer(text)
     }
@@ -131,6 +137,6 @@ def path() -> str:
     if chosen is not None:
         return chosen
     try:
-        return find_bitcode_lib("device")
+        return str(find_bitcode_lib("device"))
     except BitcodeLibNotFoundError as error:
         raise missing("libdevice, NVIDIA's library of mathematical functions") from error

@@ -38,11 +38,18 @@ def test_every_subpackage_is_listed() -> None:
     assert found == set(_tools()["packages"])  # type: ignore[call-overload]
 
 
+def test_the_tests_install_what_compiling_needs() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert set(extras["compile"]) <= set(extras["test"])
+
+
 # A layer may import itself and what stands before it; `runtime` knows the machines, never the
 # other way round. (CONTRACTS: language, ir, target, findings <- interp <- runtime <- debugger.)
 LAYERS = (
     ("language", "target", "findings", "diagnostics", "errors", "options", "hooks", "knobs",
-     "allow", "export", "tables"),
+     "allow", "export", "tables", "occupancy"),
     ("ir",),
     ("interp", "compiler"),
     ("runtime", "testing", "tools", "_internal_testing", "pytest_plugin"),

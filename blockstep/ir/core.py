@@ -28,7 +28,7 @@ class Location:
 class Value:
     """The result of an operation or an argument of a region."""
 
-    __slots__ = ("type", "owner", "index", "name", "uses", "layout")
+    __slots__ = ("type", "owner", "index", "name", "uses", "layout", "run")
 
     def __init__(self, type: dtype, owner: Operation | Region, index: int, name: str = "") -> None:
         self.type = type
@@ -37,6 +37,7 @@ class Value:
         self.name = name  # the source's name, for people
         self.uses: list[tuple[Operation, int]] = []
         self.layout: Any = None  # who holds which element: of blocks, once the IR is placed
+        self.run = 1  # so many neighbouring registers of a lane are equal, from each multiple on
 
     def replace_with(self, other: Value) -> None:
         """Makes every use of this value a use of `other`."""
@@ -249,7 +250,7 @@ def _copy_region(
 ) -> None:
     for argument in source.arguments:
         made = values[argument] = target.add_argument(argument.type, argument.name)
-        made.layout = argument.layout
+        made.layout, made.run = argument.layout, argument.run
     for operation in source.operations:
         target.append(copy_operation(operation, values, functions))
 
@@ -267,7 +268,7 @@ def copy_operation(
     regions = [Region() for _ in operation.regions]
     made = Operation(operation.op, operands, types, attributes, regions, operation.location)
     for old, new in zip(operation.results, made.results, strict=True):
-        new.name, new.layout = old.name, old.layout
+        new.name, new.layout, new.run = old.name, old.layout, old.run
         values[old] = new
     for inner, region in zip(operation.regions, regions, strict=True):
         _copy_region(inner, region, values, functions)

@@ -35,7 +35,7 @@ def _block(*_: ty.dtype, shape: tuple[int, ...], element: ty.dtype, **__: Any) -
 
 
 def _all(*xs: ty.dtype, **__: Any) -> Any:
-    return xs if len(xs) > 1 else xs[0]
+    return xs if len(xs) != 1 else xs[0]
 
 
 RING = _control(
@@ -53,9 +53,31 @@ ASYNC_WAIT = _control(
 )
 SLOT = _control("slot", _block, "`, -> m n`: the block in a slot of a ring.")
 DOT_WAIT = _control(
-    "dot_wait", _all, "`m n, … -> m n, …`: the sums, with at most `pending` products in flight."
+    "dot_wait",
+    _all,
+    "`m n, … -> m n, …`: at most `pending` products are still in flight; those named are not.",
 )
 
+PHASES = _control(
+    "phases",
+    lambda **_: ty.int32,
+    "`->` int32: a barrier for each slot of a ring, which counts the bytes that have come.",
+)
+TENSOR_COPY = _control(
+    "tensor_copy",
+    _nothing,
+    "`, , , , … ->`: the copy engine starts to copy the box at some offsets of a descriptor's array "
+    "into a slot of a ring, if the scalar condition holds; the slot's barrier counts its bytes.",
+)
+PHASE_WAIT = _control(
+    "phase_wait", _nothing, "`, , ->`: waits until all bytes of a slot have come, in this phase."
+)
+PHASES_END = _control("phases_end", _nothing, "`->`: the barriers are not used any more.")
+
 PLACED: dict[str, Op] = {
-    op.name: op for op in (CONVERT, RING, ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT, SLOT, DOT_WAIT)
-}
+    op.name: op
+    for op in (
+        CONVERT, RING, ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT, SLOT, DOT_WAIT, PHASES, TENSOR_COPY,
+        PHASE_WAIT, PHASES_END,
+    )
+}  # fmt: skip

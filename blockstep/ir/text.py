@@ -74,7 +74,7 @@ def _operation(operation: Operation, names: _Names, depth: int, locations: bool)
     head += f" {attributes}" if attributes else ""
     if operation.results:
         results = ", ".join(names(r) for r in operation.results)
-        types = ", ".join(type_text(r.type) + (f" {r.layout}" if r.layout is not None else "") for r in operation.results)
+        types = ", ".join(map(_held, operation.results))
         head = f"{results} = {head} : {types}"
     where = _location(operation.location) if locations and operation.location else ""
     if not operation.regions:
@@ -87,6 +87,12 @@ def _operation(operation: Operation, names: _Names, depth: int, locations: bool)
             yield f"{indent}  ^({inner})"
         yield from _operations(region, names, depth + 1, locations)
     yield indent + "}" + where
+
+
+def _held(value: Value) -> str:
+    """A result's type and, in placed IR, its layout and the length of its runs."""
+    layout = "" if value.layout is None else f" {value.layout}"
+    return type_text(value.type) + layout + (f" run {value.run}" if value.run > 1 else "")
 
 
 def _location(location: Location) -> str:

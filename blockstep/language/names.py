@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -32,6 +32,9 @@ class Identities:
     def __init__(self, objects: list[Any]) -> None:
         self._objects = objects
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._objects)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Identities) or len(self._objects) != len(other._objects):
             return False
@@ -52,12 +55,12 @@ class Names:
         code = fn.__code__
         self.locals = _assigned(tree) if edited else frozenset(code.co_varnames + code.co_cellvars)
         paths = {path for node in ast.walk(tree) if (path := _path(node))}
-        self._used = sorted(path for path in paths if path[0] not in self.locals)
+        self.used = sorted(path for path in paths if path[0] not in self.locals)
 
     def identities(self) -> Identities:
         """What the function's outer names, and paths like `config.SIZE`, stand for now."""
         found = []
-        for name, *attributes in self._used:
+        for name, *attributes in self.used:
             value = self.outer(name)
             for attribute in attributes:
                 value = _held(value, attribute)

@@ -22,6 +22,7 @@ from blockstep.interp.memory import AddressSpace, View
 from blockstep.language import types
 from blockstep.language.constant import constexpr
 from blockstep.runtime.arrays import Binding, element_type, is_array, view_of
+from blockstep.runtime.device_memory import DeviceArrays
 from blockstep.runtime.refusal import ArgumentError, ArgumentOverflow, CallError, UnknownKeyword
 
 if TYPE_CHECKING:
@@ -63,13 +64,18 @@ class Argument:
     type: Any = None  # a type of the language; None for a compile-time value
     view: View | None = None
     items: tuple[Argument, ...] = ()
+    unaligned: bool = False  # nothing is to be derived from its being a multiple of 16
 
     @property
     def divisible(self) -> bool:
         """Whether Triton would know it to be a multiple of 16."""
+        if self.unaligned:
+            return False
         if self.view is not None:
             return self.view.base % _ALIGNMENT == 0
-        return self.kind == "scalar" and self.type.is_int() and self.value % _ALIGNMENT == 0
+        if self.kind != "scalar" or not self.type.is_int() or self.type.is_int1():
+            return False
+        return bool(self.value % _ALIGNMENT == 0)
 
     def walk(self) -> Iterator[Argument]:
         """This argument and everything inside it."""
@@ -112,14 +118,16 @@ def bind(
     kernel: str = "",
     passed_at: Span | None = None,
     options: Collection[str] = (),
+    devices: DeviceArrays | None = None,
 ) -> Bound:
-    """Bind a call. `kwargs` has no launch options; `options` is their names, for the help."""
-    binding = Binding(passed_at=passed_at)
+    """Bind a call. `kwargs` has no launch options; `options` is their names, for the help;
+    `devices` says how device memory is reached (by copies, if it is not given)."""
+    binding = Binding(devices=devices or DeviceArrays(), passed_at=passed_at)
     try:
         values = match(parameters, args, kwargs, options)
         arguments = tuple(
             [
-                _bind_one(parameter, value, binding)
+                _bound(parameter, value, binding)
                 for parameter, value in zip(parameters, values, strict=True)
             ]
         )
@@ -195,6 +203,19 @@ def _missing(missing: Sequence[Parameter]) -> CallError:
     plural = "s" if len(missing) > 1 else ""
     return CallError(
         missing[0].name, f"missing a required argument: {word}{plural} {names}", fix=f"pass {fix}"
+    )
+
+
+def _bound(parameter: Parameter, value: Any, binding: Binding) -> Argument:
+    argument = _bind_one(parameter, value, binding)
+    argument.unaligned = not_aligned(parameter)
+    return argument
+
+
+def not_aligned(parameter: Parameter) -> bool:
+    """Whether a kernel is to be the same for arguments that 16 divides and for others."""
+    return parameter.do_not_specialize or getattr(
+        parameter, "do_not_specialize_on_alignment", False
     )
 
 

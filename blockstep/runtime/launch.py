@@ -7,6 +7,7 @@ noted; what the kernel wrote until then is in the caller's arrays.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,14 +36,19 @@ from blockstep.findings import (
 from blockstep.interp import breakpoints
 from blockstep.interp.checkers import checkers_for
 from blockstep.interp.events import Launched
+from blockstep.interp.followed import FollowedMachine
 from blockstep.interp.grid.plan import Refused
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language import frames
-from blockstep.language.function import JITFunction, register_launcher
+from blockstep.language.function import SHORT, JITFunction, register_launcher
 from blockstep.runtime import children, execution, gridded, orders, session
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
+from blockstep.runtime.gpu import machine as gpu
+from blockstep.runtime.gpu.host_arrays import InPlace
+from blockstep.runtime.gpu.selection import check_choice, may_want, wants_gpu
+from blockstep.runtime.gpu.shortcut import Shortcut
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
 
@@ -53,6 +59,7 @@ WATCHED_MARKS = {
     "wrap": "overflow",
     "shift": "overflow",
     "cast": "cast",
+    "nan": "precision",
 }
 
 
@@ -66,15 +73,23 @@ def launch(
     for hook in function.pre_run_hooks:
         hook(*args, **kwargs)
     host = _host_span()
-    bound = bind(
-        function.params, args, named, kernel=function.__name__, passed_at=host, options=OPTIONS
-    )
-    check_options(options)
-    name = function.__name__
-    if function.has_repr:
-        name = function.repr(specialization(function, bound))
-    handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
     current = session.current()
+    on_gpu = may_want(current)
+    if on_gpu:
+        check_choice(current)
+    place = InPlace() if on_gpu else None
+    take = functools.partial(
+        bind, function.params, args, named,
+        kernel=function.__name__, passed_at=host, options=OPTIONS,
+    )  # fmt: skip
+    bound = take(devices=place)
+    check_options(options)
+    if on_gpu and wants_gpu(bound, current):
+        return _on_gpu(function, bound, options, args, kwargs, None if warmup else grid)
+    if place is not None and place.storages:  # an interpreting machine has to have the bytes
+        bound = take()
+    name = _name(function, bound)
+    handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
     if warmup:
         _body(function, bound, options, current, host)
         _compile_all(function, bound, options["num_warps"])
@@ -86,6 +101,40 @@ def launch(
     knobs.runtime.launch_enter_hook(told)
     _run(function, bound, size, options, host, current)
     knobs.runtime.launch_exit_hook(told)
+    return handle
+
+
+def _name(function: JITFunction, bound: Bound) -> str:
+    """The name under which profilers know the kernel."""
+    return (
+        function.repr(specialization(function, bound)) if function.has_repr else function.__name__
+    )
+
+
+def _on_gpu(
+    function: JITFunction,
+    bound: Bound,
+    options: dict[str, Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    grid: Any,
+) -> CompiledKernel:
+    """The launch (without a grid: what precedes one) on the gpu machine."""
+    device = gpu.machine()
+    prepared = device.prepare(function, bound, options, _name(function, bound))
+    handle = prepared.handle
+    if grid is None:
+        return handle
+    size = grid_size(grid, bound)
+    handle.load()
+    told = handle.launch_metadata(size, bound.values)
+    knobs.runtime.launch_enter_hook(told)
+    device.launch(prepared, bound, size)
+    knobs.runtime.launch_exit_hook(told)
+    short = function.device_caches.get(SHORT)
+    if short is None:
+        short = function.device_caches[SHORT] = Shortcut(function, device.faults)
+    short.add(args, kwargs, bound, prepared)
     return handle
 
 
@@ -280,7 +329,8 @@ class _Plan:
         scheduler = Scheduler(self.grid, seed=seed, only=chosen.programs)
         report = self.current.report
         judged = self.judge is not None and report.filters.judges(self.kernel, self.number)
-        machine = StepMachine(
+        follows = judged and report.wants("precision")
+        machine = (FollowedMachine if follows else StepMachine)(
             self.kernel, self.grid, self.bound.space, scheduler, target.current(),
             self.options["num_warps"], (), self.judge, self.host, self.number,
             _watched(self.current) if judged or self.current.on_instance else frozenset(),

@@ -2,14 +2,16 @@
 
 `Layout` itself is in blockstep/ir/layout.py. Here: `linear` (questions), `shapes` (operations that
 move nothing), `named` (blocked layouts and fragments), `shared` and `swizzle` (shared memory),
-`convert` and `shuffle` (from one layout to another).
+`convert` and `shuffle` (from one layout to another), `draw` (text for a terminal).
 """
 
 from __future__ import annotations
 
 from blockstep.compiler.layouts.convert import Conversion, Nothing, Registers, Shared, plan
+from blockstep.compiler.layouts.draw import draw
 from blockstep.compiler.layouts.linear import (
     Bits,
+    ByLane,
     Holders,
     Piece,
     axis_bits,
@@ -47,12 +49,13 @@ from blockstep.compiler.layouts.shared import (
     SharedLayout,
     accesses,
     bank_conflicts,
+    lane_addresses,
     row_major,
     swizzle_128b,
     swizzled,
     widest,
 )
-from blockstep.compiler.layouts.shuffle import ByLane, Round, Shuffle
+from blockstep.compiler.layouts.shuffle import Round, Shuffle
 from blockstep.compiler.layouts.swizzle import optimal_swizzle
 
 __all__ = [
@@ -77,11 +80,13 @@ __all__ = [
     "compose",
     "contiguous",
     "divide",
+    "draw",
     "drop_axis",
     "expand_dims",
     "insert_axis",
     "invert",
     "join",
+    "lane_addresses",
     "mma_accumulator",
     "mma_operand",
     "optimal_swizzle",

@@ -7,6 +7,7 @@ through shared memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from blockstep.compiler.layouts import f2
 from blockstep.compiler.layouts.linear import same
@@ -47,6 +48,7 @@ class Shared:
 Conversion = Nothing | Registers | Shuffle | Shared
 
 
+@lru_cache(maxsize=4096)
 def plan(source: Layout, target: Layout, itemsize: int) -> Conversion:
     """The cheapest conversion of a block of elements of `itemsize` bytes (1, 2, 4 or 8).
 

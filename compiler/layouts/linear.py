@@ -24,6 +24,23 @@ class Bits(NamedTuple):
     ctas: int
 
 
+@dataclass(frozen=True, slots=True)
+class ByLane:
+    """A number that is an F2-linear function of the lane, the warp and the CTA."""
+
+    lanes: tuple[int, ...]
+    warps: tuple[int, ...]
+    ctas: tuple[int, ...]
+
+    def of(self, lane: int, warp: int, cta: int = 0) -> int:
+        """Its value."""
+        return xor(self.lanes, lane) ^ xor(self.warps, warp) ^ xor(self.ctas, cta)
+
+    def __bool__(self) -> bool:
+        """Whether it is not 0 everywhere."""
+        return any(self.lanes + self.warps + self.ctas)
+
+
 def _masks(layout: Layout, marked: Callable[[int], bool]) -> Bits:
     """The bits whose basis is marked."""
     kinds = (layout.registers, layout.lanes, layout.warps, layout.ctas)

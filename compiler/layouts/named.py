@@ -178,8 +178,7 @@ def mma_operand(accumulator: Layout, index: int, k: int, itemsize: int) -> Layou
     growing.cover(growing.lanes, own, 8)
     if index == 0:
         growing.cover(growing.registers, own, 2)
-    growing.cover(growing.registers, along_k, 2 if itemsize < 8 else 1)
-    growing.fill((along_k,))
+    growing.fill((along_k,))  # first the k half of the same instruction
     moved = [_carried(accumulator, basis, shape, shared) for basis in accumulator.registers[2:]]
     growing.registers += [basis for basis in moved if basis is not None]
     growing.warps = [_carried(accumulator, b, shape, shared) or 0 for b in accumulator.warps]

@@ -15,6 +15,7 @@ from functools import cached_property
 from math import prod
 
 from blockstep.compiler.layouts import axes, f2
+from blockstep.compiler.layouts.linear import ByLane
 from blockstep.ir.layout import Layout, rank, xor
 
 BANKS = 32
@@ -106,10 +107,9 @@ def swizzle_128b(
     for axis in order[2:]:
         straight += _axis_addresses(shape, axis)
     chunk, atom_row = axes.bits_of(16 // itemsize), axes.bits_of(128 // itemsize)
-    for bit in range(axes.bits_of(width // 16)):
-        # Rows are bits at and above the width: the matrix may have too few for all of them.
-        if atom_row + bit < len(near) + axes.bits_of(shape[rows]):
-            straight[atom_row + bit] ^= straight[chunk + bit]
+    # The hardware looks at addresses, not rows: of a box of fewer rows the next box's bits count.
+    for bit in range(min(axes.bits_of(width // 16), max(0, len(straight) - atom_row))):
+        straight[atom_row + bit] ^= straight[chunk + bit]
     return SharedLayout(tuple(shape), tuple(straight))
 
 
@@ -118,8 +118,7 @@ class Access:
     """One vector load or store of a lane."""
 
     address: int
-    """The registers' part of the first address, in elements: XOR it with the lane's and the
-    warp's parts."""
+    """The registers' part of the first address, in elements: XOR it with `lane_addresses`."""
     registers: tuple[tuple[int, ...], ...]
     """For each element of the vector, the registers that hold it: a store takes the first, a
     load fills all."""
@@ -152,6 +151,16 @@ def accesses(layout: Layout, shared: SharedLayout, vector: int) -> tuple[Access,
     if not whole or any(address % vector for address in others):
         raise ValueError(f"the lanes of {layout} do not hold vectors of {vector} elements")
     return tuple(Access(at, tuple(map(tuple, slots))) for at, slots in found.items())
+
+
+def lane_addresses(layout: Layout, shared: SharedLayout) -> ByLane:
+    """The part of an address, in elements, that the lane, the warp and the CTA decide: where the
+    element of register 0 lies."""
+    return ByLane(
+        f2.compose(shared.addresses, layout.lanes),
+        f2.compose(shared.addresses, layout.warps),
+        f2.compose(shared.addresses, layout.ctas),
+    )
 
 
 def lane_bits_at_once(size: int) -> int:
@@ -194,5 +203,5 @@ def cost(layout: Layout, shared: SharedLayout, itemsize: int) -> tuple[int, int]
     accesses they are."""
     vector = widest(layout, shared, itemsize)
     ideal = 32 >> lane_bits_at_once(itemsize * vector)
-    count = len(accesses(layout, shared, vector))
+    count = (1 << rank(layout.registers)) // vector
     return count * (ideal + bank_conflicts(layout, shared, itemsize, vector)), count

@@ -15,24 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blockstep.compiler.layouts import axes, f2
+from blockstep.compiler.layouts.linear import ByLane
 from blockstep.ir.layout import LANE_BITS, Layout, xor
-
-
-@dataclass(frozen=True, slots=True)
-class ByLane:
-    """A number that is an F2-linear function of the lane, the warp and the CTA."""
-
-    lanes: tuple[int, ...]
-    warps: tuple[int, ...]
-    ctas: tuple[int, ...]
-
-    def of(self, lane: int, warp: int, cta: int = 0) -> int:
-        """Its value."""
-        return xor(self.lanes, lane) ^ xor(self.warps, warp) ^ xor(self.ctas, cta)
-
-    def __bool__(self) -> bool:
-        """Whether it is not 0 everywhere."""
-        return any(self.lanes + self.warps + self.ctas)
 
 
 @dataclass(frozen=True, slots=True)

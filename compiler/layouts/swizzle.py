@@ -18,6 +18,7 @@ from blockstep.compiler.layouts.shared import (
     SharedLayout,
     cost,
     lane_bits_at_once,
+    row_major,
 )
 from blockstep.ir.layout import Layout
 
@@ -26,10 +27,12 @@ def optimal_swizzle(source: Layout, target: Layout, itemsize: int) -> SharedLayo
     """A shared layout for a block of elements of `itemsize` bytes that is stored from `source`
     and loaded to `target`: the one with the fewest wavefronts of those tried, and of those the one with the fewest accesses."""
     both = _vectors_of_both(source, target, itemsize)
-    tried = [
-        _build(source, target, itemsize, [*both, *more])
-        for more in ([], _more(source, both, itemsize), _more(target, both, itemsize))
-    ]
+    tried = [row_major(source.shape, range(source.rank)[::-1])]
+    tried.append(_build(source, target, source, itemsize, both))
+    for one in (source, target):
+        more = _more(one, both, itemsize)
+        for count in range(1, len(more) + 1):
+            tried.append(_build(source, target, one, itemsize, [*both, *more[:count]]))
 
     def price(one: SharedLayout) -> tuple[int, int]:
         stores, loads = cost(source, one, itemsize), cost(target, one, itemsize)
@@ -57,12 +60,15 @@ def _more(layout: Layout, vectors: list[int], itemsize: int) -> list[int]:
     return apart[: axes.bits_of(WIDEST // itemsize) - len(vectors)]
 
 
-def _build(source: Layout, target: Layout, itemsize: int, vectors: list[int]) -> SharedLayout:
+def _build(
+    source: Layout, target: Layout, first: Layout, itemsize: int, vectors: list[int]
+) -> SharedLayout:
     bits = axes.bits_of(source.numel)
     units = [1 << bit for bit in range(bits)]
     # What is left of the block once vectors are one address: it contains the lanes' elements
-    # wherever that can be, so that every vector begins at a multiple of its length.
-    rest = f2.extend(vectors, [*_spread(source), *_spread(target), *units])
+    # wherever that can be, so that every vector begins at a multiple of its length; those of the
+    # side that has the wider vectors in any case.
+    rest = f2.extend(vectors, [*_spread(first), *_spread(source), *_spread(target), *units])
     stored, loaded = (_at_once(side, vectors, rest, itemsize) for side in (source, target))
     word = _word(stored, loaded, rest, (WORD // itemsize).bit_length() - 1 - len(vectors))
     avoided = [*word, *stored], [*word, *loaded]

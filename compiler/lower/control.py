@@ -23,17 +23,27 @@ def one(lw: Lowering, operation: Operation) -> None:
         if known is not None:
             known(lw, operation)
         elif operation.name in RULES:
-            kinds = [r.type.scalar for r in operation.results]
-            items = lw.operands(operation)
-            lw.results(
-                operation, lw.compute(operation.name, operation.attributes, kinds, items)
-            )
+            _elementwise(lw, operation)
         else:
             raise Unlowered(f"`{operation.name}` has no lowering")
     except Unlowered as unlowered:
         if unlowered.operation is None:
             unlowered.operation = operation
         raise
+
+
+def _elementwise(lw: Lowering, operation: Operation) -> None:
+    """Of registers that hold the same number, one is computed."""
+    kinds = [r.type.scalar for r in operation.results]
+    items = lw.operands(operation)
+    run = min(r.run for r in operation.results)
+    count = lw.count(operation.results[0])
+    if run > 1 and count is not None:
+        items = [i if i.count is None else lw.pick(i, range(0, count, run)) for i in items]
+    found = lw.compute(operation.name, operation.attributes, kinds, items)
+    if run > 1 and count is not None:
+        found = tuple(lw.pick(item, [r // run for r in range(count)]) for item in found)
+    lw.results(operation, found)
 
 
 def _values(lw: Lowering, values: list[Value]) -> list[Item]:

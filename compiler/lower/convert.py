@@ -129,7 +129,7 @@ def store(
             part = lw.pick(item, [registers[0] for registers in access.registers])
             lanes.put(lw, address(access), part)
 
-    lanes.guarded(lw, lw.leaders(source), write)
+    lanes.guarded(lw, lw.first_holder(source), write)
 
 
 def load(

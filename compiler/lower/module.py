@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
+from blockstep.compiler.faults import FAULTS
 from blockstep.compiler.lower import control
 from blockstep.compiler.lower.core import SHARED, Lowering, Unlowered
 from blockstep.compiler.lower.options import Options
+from blockstep.compiler.lower.tensor_copy import Map
 from blockstep.compiler.lower.text import Item, scalar_type
 from blockstep.errors import UnsupportedError
 from blockstep.ir import Function, Value
@@ -22,6 +25,7 @@ class Parameter:
 
     name: str
     kind: str
+    box: Map | None = None  # what a tensor map (`tensor_map`) describes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +52,18 @@ def lower(function: Function, options: Options) -> Module:
         if operation.name in ("for", "while"):
             inside = [lw.positions[inner] for inner in operation.walk()]
             lw.plan.loops.append((inside[0] + 1, inside[-1]))
+    for map_ in lw.maps.values():
+        attributes = 'byval([128 x i8]) align 64 "nvvm.grid_constant"'
+        declared.append(f"ptr {attributes} {map_.parameter}")
+        parameters.append(Parameter(map_.descriptor, "tensor_map", map_))
     shared = lw.plan.place()
     text = _text(lw, declared)
-    return Module(text, function.name, tuple(parameters), shared, tuple(lw.sites))
+    return Module(text, symbol(function.name), tuple(parameters), shared, tuple(lw.sites))
+
+
+def symbol(name: str) -> str:
+    """A kernel's name as PTX can write it."""
+    return re.sub(r"[^A-Za-z0-9_$]", "_", name)
 
 
 def _unsupported(unlowered: Unlowered) -> UnsupportedError:
@@ -67,8 +80,12 @@ def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:
     for number, value in enumerate(lw.function.parameters):
         kind, llvm = _parameter(value)
         declared.append(f"{llvm} %p{number}")
-        parameters.append(Parameter(value.name, kind))
+        parameters.append(Parameter(_passed_as(value.name), kind))
         lw.bind(value, _argument(lw, value, kind, f"%p{number}"))
+    if any(operation.name == "assert" for operation in lw.function.walk()):
+        declared.append("ptr addrspace(1) %faults")
+        parameters.append(Parameter(FAULTS, "pointer"))
+        lw.faults = lw.b.value("ptrtoint ptr addrspace(1) %faults to i64")
     lw.tid = lw.b.call("i32", "llvm.nvvm.read.ptx.sreg.tid.x", [])
     lw.lane = lw.b.value(f"and i32 {lw.tid}, 31")
     lw.warp = lw.b.value(f"lshr i32 {lw.tid}, 5")
@@ -79,6 +96,12 @@ def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:
         )  # fmt: skip
         lw.group = lw.b.value(f"lshr i32 {uniform}, 2")
     return declared, parameters
+
+
+def _passed_as(name: str) -> str:
+    """A part of a descriptor, as launches name it: `x.shape0` is `x.shape[0]`."""
+    name = re.sub(r"\.shape(\d+)$", r".shape[\1]", name)
+    return re.sub(r"\.stride(\d+)$", r".strides[\1]", name)
 
 
 def _parameter(value: Value) -> tuple[str, str]:
@@ -107,18 +130,21 @@ def _argument(lw: Lowering, value: Value, kind: str, name: str) -> Item:
 
 def _text(lw: Lowering, declared: list[str]) -> str:
     threads = lw.options.num_warps * WARP
+    scope = f" !dbg {lw.places.kernel}" if lw.places is not None else ""
     lines = [
         'target triple = "nvptx64-nvidia-cuda"',
         f"{SHARED} = external addrspace(3) global [0 x i8], align 1024",
         *lw.b.declared.values(),
         *lw.strings.values(),
-        f"define ptx_kernel void @{lw.function.name}({', '.join(declared)}) #0 {{",
+        f"define ptx_kernel void @{symbol(lw.function.name)}({', '.join(declared)}) #0{scope} {{",
         "entry:",
         *[f"  {b.name} = add i32 {b.offset}, 0" for b in lw.plan.buffers],
+        *[f"  {name} = alloca [{n} x i8], align 8" for name, n in lw.locals.items()],
         *lw.b.lines,
         "}",
         f'attributes #0 = {{ "nvvm.reqntid"="{threads}" }}',
         "attributes #1 = { convergent nounwind }",
+        *([lw.places.text()] if lw.places is not None else []),
     ]
     return "\n".join(lines) + "\n"
 

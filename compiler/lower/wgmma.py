@@ -214,6 +214,9 @@ def _flags(kind: ty.dtype, a_tile: Tile | None, b_tile: Tile, size: int) -> str:
 
 def wait(lw: Lowering, pending: int, items: Sequence[Item]) -> list[Item]:
     """The sums once at most `pending` groups are in flight."""
+    if not items:
+        lw.b.asm("void", f"wgmma.wait_group.sync.aligned {pending};", "~{memory}", [])
+        return []
     parts = [p for item in items for p in lw.parts(item)]
     found = _wait(lw, pending, parts, items[0].kind)
     made, start = [], 0

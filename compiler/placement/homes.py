@@ -85,11 +85,13 @@ class Homes:
     def _access(self, operation: Operation) -> None:
         if not operation.operands[0].type.shape:
             return
-        best = memory.wanted(operation, self.facts, self.num_warps)
+        best = memory.wanted(operation, self.facts, self.num_warps, self.capability)
         if operation.name != "load":
             value = operation.operands[-2] if memory.mask_of(operation) else operation.operands[-1]
             own = self.home.get(value)
-            if own is not None and memory.is_good(operation, self.facts, own, best):
+            if own is not None and memory.is_good(
+                operation, self.facts, own, best, self.capability
+            ):
                 best = own
         self.anchors[operation] = best
         for result in operation.results:

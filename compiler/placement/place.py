@@ -8,9 +8,10 @@ beside the original; any other is converted right after it was computed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from blockstep.compiler import layouts
 from blockstep.compiler.analysis import Hint, analyse
 from blockstep.compiler.layouts.shared import SharedLayout
 from blockstep.compiler.placement import memory, rules, wishes
@@ -24,6 +25,7 @@ class Place:
 
     num_warps: int = 4
     capability: int = 90
+    num_ctas: int = 1
     hints: Mapping[str, Hint] | None = None
     name: str = "place"
 
@@ -32,6 +34,8 @@ class Place:
         facts = analyse(function, self.hints or {}, trust_dividends=True)
         homes = Homes(function, facts, self.num_warps, self.capability)
         _Placing(homes, facts).function(function)
+        if self.num_ctas > 1:
+            _copy_in_each_cta(function, self.num_ctas)
 
 
 class _Placing:
@@ -45,6 +49,21 @@ class _Placing:
         for operation in reversed(self.templates):
             if not any(result.uses for result in operation.results):
                 operation.erase()
+        for operation in function.walk():
+            if rules.is_elementwise(operation):
+                for result in operation.results:
+                    result.run = self.run_of(result)
+
+    def run_of(self, value: Value) -> int:
+        """Neighbouring registers that hold the same number: of integers and masks."""
+        layout, facts = value.layout, self.facts.get(value)
+        if facts is None or not isinstance(layout, Layout):
+            return 1
+        best = 1
+        for axis in range(len(layout.shape)):
+            axes = (axis, *(a for a in reversed(range(len(layout.shape))) if a != axis))
+            best = max(best, min(facts.constancy[axis], layouts.contiguous(layout, axes)))
+        return best
 
     def region(self, region: Region) -> None:
         for operation in list(region.operations[:-1]):
@@ -111,8 +130,8 @@ class _Placing:
             self.take(operation, index, anchor)
         for result in operation.results:
             result.layout = anchor
-        if operation.name in ("load", "store"):
-            width = memory.access_width(operation, self.facts, anchor)
+        if operation.name in ("load", "store", "atomic_rmw"):
+            width = memory.access_width(operation, self.facts, anchor, self.homes.capability)
             operation.attributes["vector"] = width
 
     # ---- values in a layout
@@ -195,6 +214,17 @@ class _Placing:
     def take_all(self, operation: Operation, wanted: list[Layout | None]) -> None:
         for index, layout in enumerate(wanted):
             self.take(operation, index, layout)
+
+
+def _copy_in_each_cta(function: Function, num_ctas: int) -> None:
+    """Every CTA of a cluster holds the whole block; one of them stores."""
+    none = (0,) * (num_ctas.bit_length() - 1)
+    values = [*function.parameters]
+    for operation in function.walk():
+        values += [*operation.results, *(a for r in operation.regions for a in r.arguments)]
+    for value in values:
+        if isinstance(value.layout, Layout):
+            value.layout = replace(value.layout, ctas=none)
 
 
 def _location(value: Value) -> Any:

@@ -46,7 +46,7 @@ def _for_split(operation: Operation, found: Layout) -> Layout:
 
 
 def _for_groups(operation: Operation, found: Layout) -> Layout:
-    pack = operation.attributes["pack"]
+    pack = min(operation.attributes["pack"], found.numel)
     if pack == 1 or has_groups(found, pack):
         return found
     return _plain(found.shape, found.num_warps, pack)
@@ -62,6 +62,7 @@ WISHES: dict[str, Wish] = {
     "gather": _as_it_is,
     "histogram": _as_it_is,
     "map_packed": _for_groups,
+    "asm_packed": _for_groups,
 }
 
 

@@ -1,7 +1,8 @@
 """`triton.runtime.driver`, `triton.backends.driver`: what host code asks about the device.
 
-Every answer comes from the device profile in force (`blockstep.target`), never from the machine.
-With no GPU the active torch device is the CPU, which is where the arrays are.
+Every answer comes from the device profile in force (`blockstep.target`), never from the machine, and
+the active torch device is the CPU, which is where the arrays are. Only where launches on device
+arrays run on the device (`blockstep.runtime.gpu`) do the answers come from it: `device_driver`.
 """
 
 from __future__ import annotations
@@ -168,15 +169,21 @@ class DriverConfig:
     """`triton.runtime.driver`: the default driver and the active one."""
 
     def __init__(self) -> None:
-        self._default: Any = None
+        self._profile = ProfileDriver()
+        self._device: Any = None
         self._active: Any = None
 
     @property
     def default(self) -> Any:
-        """The driver of the device profile."""
-        if self._default is None:
-            self._default = ProfileDriver()
-        return self._default
+        """The driver of the real device where launches on its arrays run there, else that of the
+        device profile."""
+        from blockstep.runtime.compat import device_driver
+
+        if not device_driver.DeviceDriver.is_active():
+            return self._profile
+        if self._device is None:
+            self._device = device_driver.DeviceDriver()
+        return self._device
 
     @property
     def active(self) -> Any:

@@ -99,6 +99,15 @@ class NotAssembled(PTXASError):
         )
 
 
+class OtherContext(GPUError):
+    """The caller's context is not the one that a kernel was loaded into."""
+
+    def __init__(self, kernel: str, status: str) -> None:
+        help = "launch in the context in which the kernel was loaded"
+        super().__init__(kernel, "launching in another context", status, help)
+        self.args = (kernel, status)
+
+
 class MixedDevices(GPUError):
     """Arguments of one launch lie on different devices."""
 

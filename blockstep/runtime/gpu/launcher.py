@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -21,7 +21,14 @@ import numpy as np
 
 from blockstep.runtime.gpu.binary import FAULTS, TENSOR_MAP_ALIGNMENT, Binary, Param, offsets
 from blockstep.runtime.gpu.driver import Driver
-from blockstep.runtime.gpu.failures import SHARED_HELP, DoesNotFit, GPUError, failure, name_of
+from blockstep.runtime.gpu.failures import (
+    SHARED_HELP,
+    DoesNotFit,
+    GPUError,
+    OtherContext,
+    failure,
+    name_of,
+)
 from blockstep.runtime.gpu.loading import Loaded
 
 _CODES = {
@@ -68,7 +75,7 @@ def packable(parameter: Param, value: Any) -> Any:
     kind = parameter.kind
     if kind in _BITS:
         half = 1 << (_BITS[kind] - 1)
-        return (value + half & 2 * half - 1) - half
+        return ((value + half) & (2 * half - 1)) - half
     if kind == "f32":
         return ctypes.c_float(value).value
     if kind in ("f16", "bf16"):
@@ -79,68 +86,81 @@ def packable(parameter: Param, value: Any) -> Any:
 
 
 class Launcher:
-    """Launches one loaded kernel: `launcher(x, y, z, stream, values)`.
+    """Launches one loaded kernel: `launcher.launch(x, y, z, stream, values)`.
 
     `values` are those of the parameters in their order, without the hidden one: addresses as
-    integers, numbers, tensor maps as 128 bytes. `x, y, z` is the grid of program instances."""
+    integers, numbers, tensor maps as 128 bytes. `x, y, z` is the grid of program instances. It
+    raises DoesNotFit and GPUError for this launch, KernelFault for an earlier kernel, and
+    OtherContext where the caller has left the context that the kernel was loaded into."""
 
     def __init__(self, driver: Driver, loaded: Loaded, faults: int = 0) -> None:
         self.driver, self.loaded = driver, loaded
         self.binary = binary = loaded.binary
         self.name = binary.name
-        self._pack = packing(binary.parameters).pack_into
-        self._visible = [p for p in binary.parameters if p.name != FAULTS]
         self._faults = faults
         self._extended = (
             binary.cluster_shape != (1, 1, 1) or binary.launch_pdl or binary.launch_cooperative_grid
         )
-        self._frames = [self._frame()]
-        self._alone = driver.count == 1
-        self._enqueue = (_extended if self._extended else _plain)(driver, loaded)
-        self._note = driver.recent.append
+        self._plainly = (_extended if self._extended else _plain)(driver, loaded)
+        self._enqueue = self._plainly if driver.count == 1 else self._entered
+        self.launch = self._prepared()
+
+    def check_grid(self, grid: tuple[int, int, int]) -> None:
+        """Raises DoesNotFit for a grid past the device's limits."""
+        device, ctas = self.loaded.device, (self.binary.num_ctas, 1, 1)
+        help = "use fewer program instances, each with more work, or another axis"
+        for axis, n, each, limit in zip("xyz", grid, ctas, device.grid_limits, strict=True):
+            if n * each > limit:
+                raise DoesNotFit(n, limit // each, f"grid {axis}", self.name, device.name, help)
 
     def _frame(self) -> Frame:
         config = _config(self.driver.api, self.binary) if self._extended else None
         return Frame(self.binary.parameters, self._faults, config)
 
-    def __call__(self, x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
-        """Enqueue one launch. Raises DoesNotFit, GPUError; KernelFault for an earlier kernel."""
-        try:
-            frame = self._frames.pop()
-        except IndexError:  # as many threads as there are frames are in a launch
-            frame = self._frame()
-        try:
-            self._pack(frame.parameters, 0, *values)
-        except (struct.error, OverflowError):
-            forms = map(packable, self._visible, values)
-            self._pack(frame.parameters, 0, *forms)
-        if self._alone:
-            status = self._enqueue(x, y, z, stream, frame)
-        else:
-            with self.driver.entered(self.loaded.device.ordinal):
-                status = self._enqueue(x, y, z, stream, frame)
-        if status:
-            status = self._again(status, x, y, z, stream, frame)
-        self._frames.append(frame)
-        self._note(self.name)
+    def _prepared(self) -> Launch:
+        """The launch, with all that it needs in its own variables: attributes cost time."""
+        frames = [self._frame()]
+        pop, push, new, again = frames.pop, frames.append, self._frame, self._again
+        pack, enqueue = packing(self.binary.parameters).pack_into, self._enqueue
+        note, name = self.driver.recent.append, self.name
+        visible = [p for p in self.binary.parameters if p.name != FAULTS]
+
+        def launch(x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
+            try:
+                frame = pop()
+            except IndexError:  # as many threads as there are frames are in a launch
+                frame = new()
+            try:
+                pack(frame.parameters, 0, *values)
+            except (struct.error, OverflowError):
+                pack(frame.parameters, 0, *map(packable, visible, values))
+            status = enqueue(x, y, z, stream, frame)
+            if status:
+                again(status, x, y, z, stream, frame)
+            push(frame)
+            note(name)
+
+        return launch
+
+    def _entered(self, x: int, y: int, z: int, stream: int, frame: Frame) -> Any:
+        """Where there are several devices, the current one may be another."""
+        if int(self.driver.api.cuCtxGetCurrent()[1] or 0) == self.loaded.context:
+            return self._plainly(x, y, z, stream, frame)
+        with self.driver.entered(self.loaded.device.ordinal):
+            return self._plainly(x, y, z, stream, frame)
+
+    def _again(self, status: Any, x: int, y: int, z: int, stream: int, frame: Frame) -> None:
+        """A thread that has no context yet gets one; other failures are raised."""
+        if name_of(status) in _WRONG_CONTEXT:
+            with self.driver.entered(self.loaded.device.ordinal) as context:
+                if context != self.loaded.context:
+                    raise OtherContext(self.name, name_of(status))
+                status = self._plainly(x, y, z, stream, frame)
         if status:
             raise self._failed(status, (x, y, z))
 
-    def _again(self, status: Any, x: int, y: int, z: int, stream: int, frame: Frame) -> Any:
-        """A thread that has no context yet gets one; other failures stand."""
-        if name_of(status) not in _WRONG_CONTEXT:
-            return status
-        with self.driver.entered(self.loaded.device.ordinal) as context:
-            if context != self.loaded.context:
-                raise GPUError(
-                    self.name, "launching in another context", name_of(status),
-                    "launch in the context in which the kernel was loaded, or load it anew",
-                )  # fmt: skip
-            return self._enqueue(x, y, z, stream, frame)
-
     def _failed(self, status: Any, grid: tuple[int, int, int]) -> Exception:
         """What the driver's refusal means for this launch."""
-        self.driver.recent.pop()  # it was not launched
         binary, device = self.binary, self.loaded.device
         if name_of(status) == "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES":
             help = f"lower num_warps or the block sizes, or set maxnreg; {SHARED_HELP}"
@@ -148,6 +168,12 @@ class Launcher:
                 self.loaded.registers * binary.threads, device.registers,
                 "registers", binary.name, device.name, help,
             )  # fmt: skip
+        cluster = binary.cluster or (1, 1, 1)
+        if any(n % part for n, part in zip(grid, cluster, strict=True)):
+            tried = f"launching a grid of {grid} in clusters of {cluster}"
+            return GPUError(
+                binary.name, tried, name_of(status), "make each axis a multiple of the cluster's"
+            )
         size = "x".join(map(str, grid))
         tried = (
             f"launching a grid of {size} program instances with {binary.num_warps} warps and "
@@ -156,6 +182,7 @@ class Launcher:
         return failure(status, binary.name, tried, reversed(self.driver.recent))
 
 
+Launch = Callable[[int, int, int, int, tuple[Any, ...]], None]
 Enqueue = Callable[[int, int, int, int, Frame], Any]
 
 
@@ -210,8 +237,3 @@ def _attributes(api: Any, binary: Binary) -> list[Any]:
         together.value.cooperative = 1
         found.append(together)
     return found
-
-
-def values_by_name(binary: Binary, named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The values of a launch in the order of the parameters, from those by name."""
-    return tuple([named[p.name] for p in binary.parameters if p.name != FAULTS])

@@ -55,6 +55,10 @@ class Kernel:
     attributes: dict[str, int] = field(default_factory=dict)
 
 
+class Refused(Exception):
+    """A call fails with the status that is named."""
+
+
 class Recording:
     """The functions of `cuda.bindings.driver` that the gpu machine calls."""
 
@@ -66,15 +70,17 @@ class Recording:
         self.functions: dict[int, tuple[str, int]] = {}  # handle -> name, context
         self.set_attributes: list[tuple[str, str, int]] = []
         self.stack: list[int] = [PRIMARY]
-        self.memory: dict[int, tuple[int, Any]] = {}  # address -> device, buffer
+        self.memory: dict[int, tuple[int, int, Any]] = {}  # address -> device, size, buffer
         self.failures: dict[str, list[str]] = {}  # of a call: statuses to come
-        self.log = b""
+        self.answers: dict[str, Any] = {}  # functions that stand in for ours
         self.clock = 0.0
         self.is_capturing = False
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("CU", "cuuint")):
             return getattr(real, name)
+        if name in self.answers:
+            return self.answers[name]
         if name.startswith("cu"):
             return lambda *args: self._call(name, args)
         raise AttributeError(name)
@@ -91,7 +97,10 @@ class Recording:
             status = statuses.pop(0)
             if status != "CUDA_SUCCESS":
                 return (getattr(real.CUresult, status), None)
-        result = getattr(self, f"do_{name}")(*args)
+        try:
+            result = getattr(self, f"do_{name}")(*args)
+        except Refused as refused:
+            return (getattr(real.CUresult, str(refused)), None)
         return OK if result is None else (*OK, result)
 
     def do_cuInit(self, flags: int) -> None: ...
@@ -166,7 +175,10 @@ class Recording:
         attributes: tuple[str, ...], cluster: Any,
     ) -> None:  # fmt: skip
         name, context = self.functions[function]
-        assert context == self.stack[-1], "a function of another context"
+        if not self.stack or context != self.stack[-1]:
+            raise Refused(
+                "CUDA_ERROR_INVALID_HANDLE" if self.stack else "CUDA_ERROR_INVALID_CONTEXT"
+            )
         kernel = self.kernels[name]
         where = (ctypes.c_void_p * len(kernel.parameters)).from_address(addresses or 1)
         values = tuple(
@@ -181,13 +193,13 @@ class Recording:
     def do_cuMemAlloc(self, nbytes: int) -> int:
         buffer = ctypes.create_string_buffer(nbytes + 256)
         address = -(-ctypes.addressof(buffer) // 256) * 256
-        self.memory[address] = self.do_cuCtxGetDevice(), buffer
+        self.memory[address] = self.do_cuCtxGetDevice(), nbytes, buffer
         return address
 
     def do_cuMemFree(self, address: int) -> None:
         del self.memory[int(address)]
 
-    def do_cuMemcpyHtoD(self, address: int, source: int, nbytes: int) -> None:
+    def do_cuMemcpyHtoDAsync(self, address: int, source: int, nbytes: int, stream: int) -> None:
         ctypes.memmove(int(address), source, nbytes)
 
     def do_cuMemcpyDtoH(self, target: int, address: int, nbytes: int) -> None:
@@ -203,8 +215,8 @@ class Recording:
         return host
 
     def do_cuPointerGetAttribute(self, which: Any, address: int) -> int:
-        for start, (device, buffer) in self.memory.items():
-            if start <= address < start + len(buffer):
+        for start, (device, nbytes, _) in self.memory.items():
+            if start <= address < start + nbytes:
                 return device
         return -1
 

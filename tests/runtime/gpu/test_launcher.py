@@ -6,7 +6,14 @@ import pytest
 
 from blockstep.errors import OutOfResources, PTXASError
 from blockstep.runtime.gpu import FAULTS, Binary, Box, Param
-from blockstep.runtime.gpu.failures import DoesNotFit, GPUError, KernelFault, NotAssembled
+from blockstep.runtime.gpu.binary import Kind
+from blockstep.runtime.gpu.failures import (
+    DoesNotFit,
+    GPUError,
+    KernelFault,
+    NotAssembled,
+    OtherContext,
+)
 from blockstep.runtime.gpu.launcher import Launcher
 from blockstep.runtime.gpu.loading import Loader
 from tests.runtime.gpu.recording import PRIMARY, recording
@@ -21,7 +28,7 @@ def binary(parameters=ADD, name="add", shared=0, warps=4, ctas=1, **rest):
 
 def launcher(made, api, driver, **attributes):
     api.kernel(made, **attributes)
-    return Launcher(driver, Loader(driver).load(made, 0))
+    return Launcher(driver, Loader(driver).load(made, 0)).launch
 
 
 def test_the_values_arrive_in_the_kernels_parameters() -> None:
@@ -33,7 +40,7 @@ def test_the_values_arrive_in_the_kernels_parameters() -> None:
 
 
 def test_every_kind_of_parameter_is_aligned_and_arrives() -> None:
-    kinds = ["i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64", "pointer"]
+    kinds: tuple[Kind, ...] = ("i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64", "pointer")
     parameters = [Param(kind, kind) for kind in kinds]
     parameters.insert(1, Param("tensor_map", "map", BOX))
     api, driver = recording()
@@ -54,8 +61,13 @@ def test_bfloat16_and_floats_past_float32_are_rounded() -> None:
 def test_the_hidden_parameter_is_the_fault_record() -> None:
     api, driver = recording()
     made = api.kernel(binary((*ADD, Param("pointer", FAULTS))))
-    Launcher(driver, Loader(driver).load(made, 0), faults=0xFA)(1, 1, 1, 0, (1, 2, 3))
+    Launcher(driver, Loader(driver).load(made, 0), faults=0xFA).launch(1, 1, 1, 0, (1, 2, 3))
     assert api.launches[0].values == (1, 2, 3, 0xFA)
+
+
+def test_the_hidden_parameter_is_the_last_one() -> None:
+    with pytest.raises(ValueError, match="the fault record is the last parameter"):
+        binary((Param("pointer", FAULTS), *ADD))
 
 
 def test_a_kernel_without_parameters() -> None:
@@ -96,7 +108,7 @@ def test_a_launch_is_one_call_of_the_driver() -> None:
 
 def test_a_launch_inside_a_launch_has_its_own_frame() -> None:
     api, driver = recording()
-    inner = []
+    inner: list[int] = []
     made = binary()
 
     def body(launch):
@@ -105,7 +117,7 @@ def test_a_launch_inside_a_launch_has_its_own_frame() -> None:
             go(1, 1, 1, 0, (7, 8, 9))
 
     api.kernel(made, body)
-    go = Launcher(driver, Loader(driver).load(made, 0))
+    go = Launcher(driver, Loader(driver).load(made, 0)).launch
     go(1, 1, 1, 0, (1, 2, 3))
     assert [launch.values for launch in api.launches] == [(1, 2, 3), (7, 8, 9)]
 
@@ -123,7 +135,7 @@ def test_a_binary_is_loaded_once_a_context() -> None:
 def test_a_second_device_is_entered_for_the_launch() -> None:
     api, driver = recording(2)
     made = api.kernel(binary())
-    Launcher(driver, Loader(driver).load(made, 1))(1, 1, 1, 0, (1, 2, 3))
+    Launcher(driver, Loader(driver).load(made, 1)).launch(1, 1, 1, 0, (1, 2, 3))
     assert len(api.launches) == 1
     assert api.stack == [PRIMARY]
 
@@ -132,9 +144,16 @@ def test_a_thread_without_a_context_gets_one() -> None:
     api, driver = recording()
     go = launcher(binary(), api, driver)
     api.stack.clear()
-    api.failures["cuLaunchKernel"] = ["CUDA_ERROR_INVALID_CONTEXT"]
     go(1, 1, 1, 0, (1, 2, 3))
     assert len(api.launches) == 1
+
+
+def test_a_context_that_the_kernel_was_not_loaded_into_is_said() -> None:
+    api, driver = recording()
+    go = launcher(binary(), api, driver)
+    api.stack.append(0xA0000)  # the caller's own context on the same device
+    with pytest.raises(OtherContext, match="in which the kernel was loaded"):
+        go(1, 1, 1, 0, (1, 2, 3))
 
 
 def test_attributes_of_the_function_are_told() -> None:
@@ -194,7 +213,7 @@ def test_refused_ptx_shows_the_drivers_log() -> None:
         values[2][: len(said)] = said
         return (api.CUresult.CUDA_ERROR_INVALID_PTX, None)
 
-    api.cuModuleLoadDataEx = refuse  # type: ignore[method-assign]
+    api.answers["cuModuleLoadDataEx"] = refuse
     with pytest.raises(PTXASError) as caught:
         launcher(binary(), api, driver)
     assert isinstance(caught.value, NotAssembled)
@@ -213,6 +232,24 @@ def test_a_launch_that_is_refused_says_what_was_asked() -> None:
     assert text in str(caught.value)
     go(1, 1, 1, 0, (1, 2, 3))
     assert len(api.launches) == 1
+
+
+def test_a_grid_that_clusters_do_not_fill_is_said() -> None:
+    api, driver = recording()
+    go = launcher(binary(cluster=(2, 1, 1)), api, driver)
+    api.failures["cuLaunchKernelEx"] = ["CUDA_ERROR_INVALID_VALUE"]
+    with pytest.raises(GPUError, match=r"grid of \(5, 1, 1\) in clusters of \(2, 1, 1\)"):
+        go(5, 1, 1, 0, (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"), [((1 << 31, 1, 1), "grid x"), ((1, 65536, 1), "grid y, Required: 65536")]
+)
+def test_a_grid_past_the_limits_is_named(grid: tuple[int, int, int], words: str) -> None:
+    api, driver = recording()
+    made = api.kernel(binary())
+    with pytest.raises(OutOfResources, match=words):
+        Launcher(driver, Loader(driver).load(made, 0)).check_grid(grid)
 
 
 def test_an_illegal_address_names_the_kernels_that_may_have_done_it() -> None:

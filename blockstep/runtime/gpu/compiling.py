@@ -1,0 +1,155 @@
+"""From a bound launch to the code of its kernel: from memory, from disk, or compiled.
+
+Code depends on the kernel's IR (so on its source, on what it calls and on the outer constants that
+they read), on what is known of the arguments, on the options, the target and the versions of the
+tools; the IR's text stands for the first, so that two processes agree about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from blockstep import knobs, target
+from blockstep.compiler import store, toolchain
+from blockstep.compiler.analysis import Hint
+from blockstep.compiler.assemble import assemble
+from blockstep.compiler.compile import Compiled, compile_function
+from blockstep.compiler.frontend import build_bound
+from blockstep.compiler.lower import Options, Parameter
+from blockstep.errors import UnsupportedError
+from blockstep.findings import Span
+from blockstep.ir import Function, dump
+from blockstep.language.function import JITFunction
+from blockstep.runtime.arguments import Bound
+from blockstep.runtime.gpu.binary import FAULTS, Binary, Box, Param, Site
+
+
+def compile_for_gpu(function: JITFunction, bound: Bound, options: Mapping[str, Any]) -> Binary:
+    """The code for these arguments and launch options, for `target.current()`.
+
+    Raises CompilationError for what the language rejects, UnsupportedError for what cannot be
+    compiled, PTXASError for what the assembler does not take."""
+    chosen = options_of(options, function)
+    made = build_bound(function, bound.arguments, chosen.num_warps)
+    hints = hints_of(bound)
+    kept = store.current()
+    key = store.key_of(_parts(made, chosen, hints))
+    entry = kept.load(key)
+    if entry is None:
+        entry = _entry(compile_function(made, chosen, hints), chosen)
+        kept.save(key, entry)
+    return _binary(entry)
+
+
+def options_of(options: Mapping[str, Any], function: JITFunction) -> Options:
+    """What the compiler is told of a launch."""
+    debug = bool(options.get("debug")) or knobs.runtime.debug or bool(function.debug)
+    return Options(
+        target=_architecture(),
+        num_warps=int(options.get("num_warps") or 4),
+        num_stages=int(options.get("num_stages") or 3),
+        num_ctas=int(options.get("num_ctas") or 1),
+        exact=not options.get("enable_fp_fusion", True),
+        debug=debug,
+    )
+
+
+def _architecture() -> str:
+    major, minor = target.current().capability
+    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+
+
+def hints_of(bound: Bound) -> dict[str, Hint]:
+    """What is known of each run-time argument: pointers and integers divisible by 16."""
+    found = {}
+    for argument in bound.arguments:
+        for part in argument.walk():
+            if part.kind == "pointer":
+                found[part.name] = Hint(16 if part.divisible else 1)
+            elif part.kind == "scalar" and part.type.is_int():
+                found[part.name] = Hint(16 if part.divisible else 1)
+            elif part.kind == "descriptor" and part.view is not None:
+                found[part.name] = Hint(16)  # as the hardware asks of address and strides
+                for axis in range(len(part.value.shape)):
+                    found[f"{part.name}.stride{axis}"] = Hint(16 // part.view.dtype.itemsize)
+    return found
+
+
+def _parts(made: Function, options: Options, hints: Mapping[str, Hint]) -> dict[str, str]:
+    return {
+        "ir": dump(made),
+        "hints": repr(sorted(hints.items())),
+        "options": repr(options),
+        **toolchain.fingerprint(),
+    }
+
+
+def _entry(compiled: Compiled, options: Options) -> store.Entry:
+    """The code as the disk cache keeps it."""
+    module = compiled.module
+    cubin = _cubin(compiled.ptx, options.target)
+    told = {
+        "name": module.name,
+        "shared": module.shared,
+        "num_warps": options.num_warps,
+        "num_ctas": options.num_ctas,
+        "parameters": [[p.kind, p.name, _box(p)] for p in module.parameters],
+        "sites": [[_span(span), message] for message, span in module.sites],
+    }
+    parts = {"ptx": compiled.ptx.encode(), "llir": module.text.encode()}
+    if cubin is not None:
+        parts["cubin"] = cubin
+    return store.Entry(told, parts)
+
+
+def _cubin(ptx: str, architecture: str) -> bytes | None:
+    """Machine code by ptxas; None where it is not installed, and the driver compiles the PTX.
+
+    nvJitLink would do, but it compiles a part of a program, not a whole one, and its code takes
+    more registers: 86 against 64 for a layer norm of 8192 columns."""
+    try:
+        toolchain.ptxas_path()
+    except UnsupportedError:
+        return None
+    return assemble(ptx, architecture, assembler="ptxas").cubin
+
+
+def _box(parameter: Parameter) -> list[Any] | None:
+    box = parameter.box
+    if box is None:
+        return None
+    return [box.descriptor, box.element, box.rank, list(box.box), box.swizzle, box.padding]
+
+
+def _param(kind: Any, name: str, box: list[Any] | None) -> Param:
+    if box is None:
+        return Param(kind, name)
+    base, element, rank, lengths, swizzle, padding = box
+    shape = tuple(f"{base}.shape[{axis}]" for axis in range(rank))
+    strides = tuple(f"{base}.strides[{axis}]" for axis in range(rank))
+    told = Box(base, element, shape, strides, tuple(lengths), swizzle, padding)
+    return Param("tensor_map", name, told)
+
+
+def _span(span: Span) -> list[Any]:
+    return [span.file, span.line, span.column, span.end_line, span.end_column, span.function]
+
+
+def _binary(entry: store.Entry) -> Binary:
+    told = entry.metadata
+    texts = {k: v.decode() for k, v in entry.parts.items() if k != "cubin"}
+    parameters = tuple(_param(*known) for known in told["parameters"])
+    return Binary(
+        image=entry.parts.get("cubin", texts["ptx"]),
+        name=told["name"],
+        shared=told["shared"],
+        num_warps=told["num_warps"],
+        num_ctas=told["num_ctas"],
+        parameters=parameters,
+        sites=tuple(Site(Span(*place), message) for place, message in told["sites"]),
+        asm={**texts, **{k: v for k, v in entry.parts.items() if k == "cubin"}},
+    )
+
+
+__all__ = ["FAULTS", "compile_for_gpu", "hints_of", "options_of"]

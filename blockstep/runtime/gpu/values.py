@@ -1,0 +1,105 @@
+"""From the arguments of a launch to the values of the compiled kernel's parameters.
+
+Values come one a parameter of the jit function, as `signature.reader` gives them: an address, a
+number, a tuple of values, and for a descriptor (address, shape, strides). `places` tells where in
+them a name is, and `gatherer` writes the function that picks what a `Binary` wants, in its order.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from blockstep.interp.memory import View
+from blockstep.runtime.arguments import Argument, Bound
+from blockstep.runtime.gpu.binary import FAULTS, Binary, Box, Value
+from blockstep.runtime.gpu.failures import GPUError
+from blockstep.runtime.gpu.tensor_map import TensorMaps, Tiled
+
+Gather = Callable[[tuple[Any, ...]], tuple[Any, ...]]
+
+
+def values_of(bound: Bound, address: Callable[[View], int]) -> tuple[Any, ...]:
+    """The values of bound arguments; `address` says where the memory of a view is."""
+    return tuple([_value(a, address) for a in bound.arguments])
+
+
+def _value(argument: Argument, address: Callable[[View], int]) -> Any:
+    if argument.kind == "tuple":
+        return tuple([_value(item, address) for item in argument.items])
+    if argument.view is None:
+        return argument.value
+    where = address(argument.view)
+    if argument.kind == "pointer":
+        return where
+    told = argument.value
+    return where, tuple([int(n) for n in told.shape]), tuple([int(n) for n in told.strides])
+
+
+def places(bound: Bound) -> dict[str, str]:
+    """By name, the expression over the values `v` that it stands for: `{"pair[0]": "v[2][0]"}`."""
+    found: dict[str, str] = {}
+    for i, argument in enumerate(bound.arguments):
+        _place(argument, f"v[{i}]", found)
+    return found
+
+
+def _place(argument: Argument, here: str, found: dict[str, str]) -> None:
+    if argument.kind == "tuple":
+        for i, item in enumerate(argument.items):
+            _place(item, f"{here}[{i}]", found)
+        return
+    if argument.kind != "descriptor":
+        found[argument.name] = here
+        return
+    found[argument.name] = f"{here}[0]"
+    for axis in range(len(argument.value.shape)):
+        found[f"{argument.name}.shape[{axis}]"] = f"{here}[1][{axis}]"
+        found[f"{argument.name}.strides[{axis}]"] = f"{here}[2][{axis}]"
+
+
+def gatherer(binary: Binary, bound: Bound, maps: TensorMaps) -> Gather:
+    """The function that takes the values to those of the parameters of `binary`, without the
+    hidden one. Raises GPUError for a parameter that names no argument."""
+    known = places(bound)
+    space: dict[str, Any] = {"maps": maps, "Tiled": Tiled, "kernel": binary.name}
+    parts = []
+    for i, parameter in enumerate(p for p in binary.parameters if p.name != FAULTS):
+        if parameter.box is None:
+            parts.append(_place_of(parameter.name, known, binary))
+        else:
+            parts.append(_map(parameter.box, known, binary, space, i))
+    if len(parts) > 1 and all(_is_plain(part) for part in parts):
+        return operator.itemgetter(*(int(part[2:-1]) for part in parts))
+    items = "".join(f"{part}, " for part in parts)
+    exec(compile(f"def gather(v): return ({items})", "<gatherer of values>", "exec"), space)
+    made: Gather = space["gather"]
+    return made
+
+
+def _is_plain(part: str) -> bool:
+    return part.startswith("v[") and part[2:-1].isdigit()
+
+
+def _place_of(name: str, known: dict[str, str], binary: Binary) -> str:
+    if name not in known:
+        raise GPUError(
+            binary.name, f"finding the argument `{name}`", "no such argument",
+            "this is a fault of the compiler; BLOCKSTEP_MACHINE=grid runs the kernel without it",
+        )  # fmt: skip
+    return known[name]
+
+
+def _map(box: Box, known: dict[str, str], binary: Binary, space: dict[str, Any], i: int) -> str:
+    """The expression of a tensor map."""
+
+    def number(value: Value) -> str:
+        return str(value) if isinstance(value, int) else _place_of(value, known, binary)
+
+    shape = "".join(f"{number(n)}, " for n in box.shape)
+    strides = "".join(f"{number(n)}, " for n in box.strides)
+    space[f"rest{i}"] = (box.box, box.swizzle, box.padding, box.promotion)
+    where = _place_of(box.base, known, binary)
+    told = f"Tiled({where}, {box.element!r}, ({shape}), ({strides}), *rest{i})"
+    return f"maps({told}, kernel)"

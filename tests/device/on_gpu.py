@@ -1,0 +1,126 @@
+"""A pytest plugin: every launch of the tests that run also runs compiled, on a GPU, and is compared.
+
+    python -m pytest -p tests.device.on_gpu tests/test_registry.py tests/ops
+
+Each launch runs on copies of its arguments with machine `gpu`, then as the test asked for. What both
+left in memory must be the same bits; floats may differ by `ULPS` units (approximate functions and
+contraction), and a launch whose instances meet in atomics is compared where its test compares. What
+differs is listed at the end, and in the file that BLOCKSTEP_GPU_REPORT names.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from blockstep.language import function as language_function
+from blockstep.language.function import register_launcher
+from blockstep.runtime import session
+from blockstep.runtime.descriptor import TensorDescriptor
+from tests.agreement.agree import copies
+from tests.ops.kernels import bits
+
+ULPS = 4
+_current = ["?"]
+_found: list[dict[str, Any]] = []
+_ran: collections.Counter[str] = collections.Counter()
+
+
+def _arrays(arguments: list[Any]) -> list[Any]:
+    bases = [a.base if isinstance(a, TensorDescriptor) else a for a in arguments]
+    return [a for a in bases if isinstance(a, np.ndarray)]
+
+
+def distance(a: Any, b: Any) -> float:
+    """The greatest distance in units in the last place; infinity where only one is a NaN."""
+    if a.dtype.kind not in "fV" or a.dtype.itemsize == 1:
+        return float("inf")
+    kind = f"i{a.dtype.itemsize}"
+    x, y = (np.ascontiguousarray(v).view(kind).astype(np.float64) for v in (a, b))
+    least = float(np.iinfo(kind).min)
+    x, y = (np.where(v < 0, least - v, v) for v in (x, y))
+    return float(np.abs(x - y).max())
+
+
+def _compare(cpu: list[Any], gpu: list[Any]) -> dict[str, Any] | None:
+    for number, (a, b) in enumerate(zip(_arrays(cpu), _arrays(gpu), strict=True)):
+        different = bits(a) != bits(b)
+        if not different.any():
+            continue
+        where = tuple(np.argwhere(different)[0].tolist())
+        return {
+            "argument": number,
+            "count": int(different.sum()),
+            "of": int(different.size),
+            "at": list(where),
+            "cpu": str(a[where]),
+            "gpu": str(b[where]),
+            "ulps": distance(a[different], b[different]),
+        }
+    return None
+
+
+def _on_gpu(before: Any, function: Any, args: Any, kwargs: Any, grid: Any) -> Any:
+    """The arguments after the launch ran on the GPU, or the exception."""
+    given = copies([*args, *kwargs.values()])
+    named = dict(zip(kwargs, given[len(args) :], strict=True))
+    chosen = replace(session.current().options, machine="gpu", judged=False, programs=None)
+    with session.sharing(session.make(chosen, None)):
+        before(function, tuple(given[: len(args)]), named, grid=grid, warmup=False)
+    return given
+
+
+def _launch(before: Any) -> Any:
+    def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
+        if warmup or session.current().options.machine == "gpu":
+            return before(function, args, kwargs, grid=grid, warmup=warmup)
+        start = copies([*args, *kwargs.values()])
+        failed = ""
+        try:
+            gpu = _on_gpu(before, function, args, kwargs, grid)
+        except Exception as error:  # noqa: BLE001  (told below, unless the CPU raises as well)
+            failed, gpu = f"{type(error).__name__}: {error}", None
+        result = before(function, args, kwargs, grid=grid, warmup=warmup)
+        _ran["launches"] += 1
+        told = {"failed": failed[:400]} if failed else _compare([*args, *kwargs.values()], gpu)
+        del start
+        if told is not None:
+            told |= {"test": _current[0], "kernel": function.__name__}
+            _found.append(told)
+        return result
+
+    return launch
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _current[0] = item.nodeid
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    (before,) = language_function._launchers
+    register_launcher(_launch(before))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    exact = _ran["launches"] - len(_found)
+    near = [f for f in _found if f.get("ulps", np.inf) <= ULPS]
+    far = [f for f in _found if f not in near]
+    terminalreporter.write_line(
+        f"on the GPU: {_ran['launches']} launches, {exact} the same bits, {len(near)} within "
+        f"{ULPS} units, {len(far)} differ"
+    )
+    reasons: collections.Counter[str] = collections.Counter()
+    for one in far:
+        reasons[one.get("failed", "")[:160] or f"differs: {one['kernel']}"] += 1
+    for reason, count in reasons.most_common(60):
+        terminalreporter.write_line(f"  {count} {reason}")
+    path = os.environ.get("BLOCKSTEP_GPU_REPORT")
+    if path:
+        with open(path, "w") as file:
+            json.dump({"launches": _ran["launches"], "near": len(near), "far": far}, file, indent=1)
