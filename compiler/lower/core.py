@@ -344,7 +344,7 @@ class Lowering:
         return self.both(first, self.first_holder(layout))
 
     def first_holder(self, layout: Layout) -> str:
-        """Whether this thread is the one in its CTA that acts for all holders of the same: an i1."""
+        """Whether this thread acts, in its CTA, for all holders of the same elements: an i1."""
         spare = redundant(layout)
         mask = spare.lanes | spare.warps << LANE_BITS
         if not mask:
