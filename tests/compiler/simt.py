@@ -442,7 +442,7 @@ def _compared(how: str, a: Array, b: Array) -> Array:
 
 def _parsed(text: str) -> tuple[str, dict[str, list[str]]]:
     """The parameters of the kernel, and its basic blocks."""
-    match = re.search(r"define ptx_kernel void @\w+\((.*?)\) #0 \{\n(.*?)\n\}", text, re.S)
+    match = re.search(r"define ptx_kernel void @\w+\((.*?)\) #0(?: !dbg !\d+)? \{\n(.*?)\n\}", text, re.S)
     assert match is not None
     blocks: dict[str, list[str]] = {}
     name = ""
