@@ -119,7 +119,7 @@ def _start(
         sem = one
     layout = pointer.layout
     assert layout is None or isinstance(layout, Layout)
-    kind = pointer.type.scalar.element_ty
+    kind = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
     return _Atomic(lw, operation, layout, kind, mask, sem), lw.parts(lw[pointer])
 
 

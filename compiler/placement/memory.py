@@ -17,7 +17,12 @@ _VECTORS = 90  # the first architecture with additions of several elements in me
 
 def itemsize(pointer: Value) -> int:
     """Bytes of the element that a pointer names."""
-    return max(1, pointer.type.scalar.element_ty.primitive_bitwidth // 8)
+    return max(1, int(_pointee(pointer).primitive_bitwidth) // 8)
+
+
+def _pointee(pointer: Value) -> ty.dtype:
+    element: ty.dtype = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
+    return element
 
 
 def mask_of(operation: Operation) -> Value | None:
@@ -51,11 +56,9 @@ def wanted(
     return layouts.coalesced(shape, axes, min(width, most), num_warps)
 
 
-def _width(
-    operation: Operation, facts: Mapping[Value, Any], axis: int, capability: int
-) -> int:
+def _width(operation: Operation, facts: Any, axis: int, capability: int) -> int:
     pointer = operation.operands[0]
-    most = _most(operation, pointer.type.scalar.element_ty, capability)
+    most = _most(operation, _pointee(pointer), capability)
     if most == 1 or pointer not in facts:
         return 1
     return min(most, vector_width(pointer, mask_of(operation), itemsize(pointer), facts, axis))

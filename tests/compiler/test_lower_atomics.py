@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,6 +19,7 @@ from blockstep.compiler.lower.options import Options
 from blockstep.ir import Function, Layout
 from tests.compiler.lowered import TARGETS, compiled
 
+Array = np.ndarray[Any, Any]
 WARPS = (1, 2, 4, 8)
 INTEGERS = (np.int32, np.uint32, np.int64, np.uint64)
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
@@ -50,7 +52,7 @@ def combine(x_ptr, v_ptr, old_ptr, HOW: tl.constexpr, KEEP: tl.constexpr, N: tl.
 def combined(
     how: str, kind: type, keep: bool, target: str = "sm_90a", num_warps: int = 4, n: int = 512
 ) -> str:
-    x = np.zeros(n, kind)
+    x: Array = np.zeros(n, kind)
     return compiled(combine, (x, x.copy(), x.copy(), how, keep, n), target, num_warps).ptx
 
 
@@ -213,7 +215,8 @@ def flags(x_ptr, out_ptr, N: tl.constexpr):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.float32, np.uint64])
 def test_loads_and_stores(kind: type, target: str) -> None:
-    x, bits = np.zeros(64, kind), 8 * np.dtype(kind).itemsize
+    x: Array = np.zeros(64, kind)
+    bits = 8 * x.itemsize
     text = compiled(flags, (x, x.copy(), 64), target).ptx
     assert text.count(f"ld.acquire.gpu.global.b{bits}") == 2
     assert f"st.relaxed.gpu.global.b{bits}" in text

@@ -123,7 +123,7 @@ def stepped(step: str, old: Array, new: Array) -> Array:
     text = step.replace("next", "$0").replace("$2", "$9").replace("old", "$1").replace("$9", "$2")
     program = Program(f"mov.b16 none, 0; {text}", "=h,h,h")
     (found,) = program.run([old.astype(np.uint64), new.astype(np.uint64)])
-    return found.astype(np.uint16)
+    return np.asarray(found, np.uint16)
 
 
 @pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16])
