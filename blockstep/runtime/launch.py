@@ -36,6 +36,7 @@ from blockstep.findings import (
 from blockstep.interp import breakpoints
 from blockstep.interp.checkers import checkers_for
 from blockstep.interp.events import Launched
+from blockstep.interp.followed import FollowedMachine
 from blockstep.interp.grid.plan import Refused
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
@@ -58,6 +59,7 @@ WATCHED_MARKS = {
     "wrap": "overflow",
     "shift": "overflow",
     "cast": "cast",
+    "nan": "precision",
 }
 
 
@@ -327,7 +329,8 @@ class _Plan:
         scheduler = Scheduler(self.grid, seed=seed, only=chosen.programs)
         report = self.current.report
         judged = self.judge is not None and report.filters.judges(self.kernel, self.number)
-        machine = StepMachine(
+        follows = judged and report.wants("precision")
+        machine = (FollowedMachine if follows else StepMachine)(
             self.kernel, self.grid, self.bound.space, scheduler, target.current(),
             self.options["num_warps"], (), self.judge, self.host, self.number,
             _watched(self.current) if judged or self.current.on_instance else frozenset(),

@@ -2,7 +2,7 @@
 memory.
 
 What goes through shared memory is stored once, by the first holder of each element, in vectors as
-wide as both layouts allow, at addresses swizzled against bank conflicts.
+wide as both layouts allow, at addresses swizzled against bank conflicts. Large blocks go in rounds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from blockstep.compiler.lower.core import Lowering
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout, Value
 from blockstep.language import types as ty
+
+ROOM = 1 << 15  # bytes of shared memory that one conversion takes, if it can be done in rounds
 
 
 def convert(lw: Lowering, item: Item, source: Layout, target: Layout) -> Item:
@@ -38,10 +40,77 @@ def convert(lw: Lowering, item: Item, source: Layout, target: Layout) -> Item:
 def _through_memory(
     lw: Lowering, item: Item, source: Layout, target: Layout, chosen: layouts.Shared
 ) -> Item:
-    place = lw.scratch(chosen.bytes)
-    store(lw, item, source, chosen.swizzle, chosen.store_vector, place)
-    lw.barrier()
-    return load(lw, item.kind, target, chosen.swizzle, chosen.load_vector, place)
+    """At once, or in rounds if the block is large: a round moves the elements that agree in bits
+    which registers alone decide on both sides."""
+    size = lanes.bytes_of(item.kind)
+    bits = _apart(source, target, chosen.bytes)
+    mine, other = _Rounds(source, bits), _Rounds(target, bits)
+    swizzle = layouts.optimal_swizzle(mine.inner, other.inner, size) if bits else chosen.swizzle
+    place = lw.scratch(chosen.bytes >> len(bits))
+    found = []
+    for number in range(1 << len(bits)):
+        if number:
+            lw.barrier()
+        part = lw.pick(item, mine.registers(number))
+        store(lw, part, mine.inner, swizzle, widest(mine.inner, swizzle, size), place)
+        lw.barrier()
+        vector = widest(other.inner, swizzle, size)
+        found.append(load(lw, item.kind, other.inner, swizzle, vector, place))
+    return lw.pick(lw.concatenate(found), other.places())
+
+
+def _apart(source: Layout, target: Layout, size: int) -> list[int]:
+    """Bits of elements that tell rounds apart, the highest first, until a round has room."""
+    found = []
+    for bit in reversed(range(source.numel.bit_length() - 1)):
+        if size >> len(found) <= ROOM:
+            break
+        if all(_register_alone(one, 1 << bit) for one in (source, target)):
+            found.append(bit)
+    return found
+
+
+def _register_alone(layout: Layout, element: int) -> bool:
+    """Whether a bit of elements is exactly a register bit."""
+    moving = [basis for basis in layout.bases if basis & element]
+    return moving == [element] and element in layout.registers
+
+
+class _Rounds:
+    """A layout in rounds: what is left of it, `inner`, when some bits of elements are fixed."""
+
+    def __init__(self, layout: Layout, bits: list[int]) -> None:
+        self._count = layout.per_lane
+        self._fixed = [layout.registers.index(1 << bit) for bit in bits]
+        self.inner = layout
+        for bit in bits:  # the highest first, so those below stay in place
+            self.inner = _without(self.inner, bit)
+
+    def registers(self, number: int) -> list[int]:
+        """The registers of a round, in the order of those of `inner`."""
+        return [r for r in range(self._count) if self._round(r) == number]
+
+    def places(self) -> list[int]:
+        """Where each register is when the rounds' registers follow each other."""
+        rounds = [self.registers(number) for number in range(1 << len(self._fixed))]
+        order = [register for one in rounds for register in one]
+        return [order.index(register) for register in range(self._count)]
+
+    def _round(self, register: int) -> int:
+        return sum((register >> at & 1) << k for k, at in enumerate(self._fixed))
+
+
+def _without(layout: Layout, bit: int) -> Layout:
+    """The layout of the half in which a bit of elements, a register bit alone, is 0."""
+    low = (1 << bit) - 1
+
+    def squeezed(bases: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(b >> bit + 1 << bit | b & low for b in bases if b != 1 << bit)
+
+    return Layout(
+        (layout.numel // 2,),
+        *map(squeezed, (layout.registers, layout.lanes, layout.warps, layout.ctas)),
+    )
 
 
 def store(
@@ -60,7 +129,7 @@ def store(
             part = lw.pick(item, [registers[0] for registers in access.registers])
             lanes.put(lw, address(access), part)
 
-    lanes.guarded(lw, first_holder(lw, source), write)
+    lanes.guarded(lw, lw.leaders(source), write)
 
 
 def load(
@@ -80,36 +149,25 @@ def load(
 def _addresses(
     lw: Lowering, layout: Layout, shared: SharedLayout, size: int, place: str
 ) -> Callable[[Access], str]:
-    """The byte offset of each access: what the thread decides is computed once."""
-    bases = (*layout.lanes, *layout.warps, *layout.ctas)
+    """The byte offset of each access. Bits of the access that the thread's part never has are an
+    immediate; the others are XORed, once for all accesses that share them."""
     moving = 0
-    for basis in bases:
+    for basis in (*layout.lanes, *layout.warps, *layout.ctas):
         moving |= shared.address(basis)
     base = lw.base(layout, lambda element: shared.address(element) * size)
-    fixed = place if base == "0" else lw.b.value(f"add nuw nsw i32 {place}, {base}")
+    turned: dict[int, str] = {}
 
     def of(access: Access) -> str:
-        if access.address & moving:
-            turned = lw.b.value(f"xor i32 {base}, {access.address * size}")
-            return lw.b.value(f"add nuw nsw i32 {place}, {turned}")
-        return lw.plus(fixed, access.address * size)
+        common = access.address & moving
+        if common not in turned:
+            own = lw.plus(base, common * size, disjoint=False)
+            turned[common] = lw.b.value(f"add nuw nsw i32 {place}, {own}")
+        return lw.plus(turned[common], (access.address ^ common) * size)
 
     return of
 
 
-def first_holder(lw: Lowering, layout: Layout) -> str:
-    """Whether this thread is the one that stores for all threads that hold the same: an i1."""
-    spare = layouts.redundant(layout)
-    mask = spare.lanes | spare.warps << 5
-    if not mask:
-        return "true"
-    copies = lw.b.value(f"and i32 {lw.tid}, {mask}")
-    return lw.b.value(f"icmp eq i32 {copies}, 0")
-
-
-def to_shared(
-    lw: Lowering, item: Item, source: Layout, target: SharedLayout, value: Value
-) -> Item:
+def to_shared(lw: Lowering, item: Item, source: Layout, target: SharedLayout, value: Value) -> Item:
     """A block in shared memory of its own, as `target` says, which the asynchronous units may read:
     its byte offset."""
     size = lanes.bytes_of(item.kind)

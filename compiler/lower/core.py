@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from blockstep.compiler.debug_info import DebugInfo
+from blockstep.compiler.layouts import redundant
 from blockstep.compiler.lower.options import Options
 from blockstep.compiler.lower.plan import Plan
 from blockstep.compiler.lower.text import Builder, Item, scalar_type, vector
 from blockstep.ir import Function, Layout, Operation, Value
+from blockstep.ir.layout import LANE_BITS
 from blockstep.language import types as ty
 from blockstep.language.region import Region
 
@@ -26,7 +28,9 @@ LOWERINGS: dict[str, Lowers] = {}
 RULES: dict[str, Computes] = {}
 
 SHARED = "@shared_memory"
-MOVES_BYTES = frozenset({"cast", "bitcast", "select", "hint", "map", "asm", "asm_packed", "libdevice"})
+MOVES_BYTES = frozenset(
+    {"cast", "bitcast", "select", "hint", "map", "asm", "asm_packed", "libdevice"}
+)
 """Operations that take 8-bit floats as they are."""
 
 
@@ -339,9 +343,8 @@ class Lowering:
         first = self._first_cta()
         if layout is None:
             return self.both(first, self.b.value(f"icmp eq i32 {self.tid}, 0"))
-        lanes = sum(1 << k for k, v in enumerate(layout.lanes) if v == 0)
-        warps = sum(1 << k for k, v in enumerate(layout.warps) if v == 0)
-        mask = lanes | warps << 5
+        spare = redundant(layout)
+        mask = spare.lanes | spare.warps << LANE_BITS
         if not mask:
             return first
         copies = self.b.value(f"and i32 {self.tid}, {mask}")

@@ -45,8 +45,9 @@ def from_registers(lw: Lowering, words: list[str], kind: ty.dtype, count: int | 
             return Item(joined.name, kind.scalar, count)
         return Item(lw.b.value(f"bitcast {joined} to {type}"), kind.scalar, count)
     if bits >= 8 and elements > 1:  # two bytes
-        narrow = lw.b.value(f"trunc i32 {words[0]} to i{elements * bits}")
-        return Item(lw.b.value(f"bitcast i{elements * bits} {narrow} to {type}"), kind.scalar, count)
+        integer = f"i{elements * bits}"
+        narrow = lw.b.value(f"trunc i32 {words[0]} to {integer}")
+        return Item(lw.b.value(f"bitcast {integer} {narrow} to {type}"), kind.scalar, count)
     wide = lw.join(words, ty.uint32, count)
     name = lw.b.value(f"trunc {wide} to {vector(count, f'i{bits}')}")
     if scalar_type(kind) != f"i{bits}":
@@ -132,6 +133,6 @@ def guarded(lw: Lowering, predicate: str, body: object) -> None:
 
 
 __all__ = [
-    "SHARED", "as_bytes", "butterfly", "bytes_of", "from_bytes", "from_lane", "from_registers", "get",
-    "guarded", "put", "to_registers",
+    "SHARED", "as_bytes", "butterfly", "bytes_of", "from_bytes", "from_lane", "from_registers",
+    "get", "guarded", "put", "to_registers",
 ]  # fmt: skip

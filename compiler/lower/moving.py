@@ -9,6 +9,7 @@ from __future__ import annotations
 from blockstep.compiler import layouts
 from blockstep.compiler.layouts import axes, f2
 from blockstep.compiler.lower import lanes
+from blockstep.compiler.lower.convert import ROOM
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout, Operation
@@ -45,21 +46,28 @@ def _other_thread(lw: Lowering, item: Item, distance: int) -> Item:
     assert item.count is not None
     size, threads = lanes.bytes_of(item.kind), 32 * lw.options.num_warps
     width = min(item.count, _WIDEST // size)
-    place = lw.scratch(item.count * size * threads)
-    own = lw.b.value(f"mul nuw nsw i32 {lw.tid}, {width * size}")
-    own = lw.b.value(f"add nuw nsw i32 {place}, {own}")
     row = threads * width * size
-    for number, first in enumerate(range(0, item.count, width)):
-        part = lw.pick(item, range(first, first + width))
-        lanes.put(lw, lw.plus(own, number * row), part)
-    lw.barrier()
-    other = lw.b.value(f"xor i32 {lw.tid}, {distance}")
-    other = lw.b.value(f"mul nuw nsw i32 {other}, {width * size}")
-    other = lw.b.value(f"add nuw nsw i32 {place}, {other}")
-    return lw.concatenate([
-        lanes.get(lw, lw.plus(other, number * row), item.kind, width)
-        for number in range(item.count // width)
-    ])  # fmt: skip
+    rows = max(1, min(item.count // width, ROOM // row))  # in each round
+    place = lw.scratch(rows * row)
+    own = _chunk(lw, place, lw.tid, width * size)
+    other = _chunk(lw, place, lw.b.value(f"xor i32 {lw.tid}, {distance}"), width * size)
+    found = []
+    for first in range(0, item.count // width, rows):
+        if first:
+            lw.barrier()
+        for at in range(rows):
+            start = (first + at) * width
+            part = lw.pick(item, range(start, start + width))
+            lanes.put(lw, lw.plus(own, at * row), part)
+        lw.barrier()
+        found += [lanes.get(lw, lw.plus(other, at * row), item.kind, width) for at in range(rows)]
+    return lw.concatenate(found)
+
+
+def _chunk(lw: Lowering, place: str, thread: str, size: int) -> str:
+    """The byte offset of a thread's first chunk."""
+    moved = lw.b.value(f"mul nuw nsw i32 {thread}, {size}")
+    return lw.b.value(f"add nuw nsw i32 {place}, {moved}")
 
 
 @lowers("cat")
@@ -117,7 +125,9 @@ def laid_out(lw: Lowering, scalars: list[Item], layout: Layout) -> Item:
         constant = layout.element(register, 0, 0)
         left = [scalars[place ^ constant] for place in range(len(scalars))]
         for bit in range(axes.bits_of(len(scalars))):
-            left = [_either(lw, odd.get(bit), a, b) for a, b in zip(left[1::2], left[::2], strict=True)]
+            left = [
+                _either(lw, odd.get(bit), a, b) for a, b in zip(left[1::2], left[::2], strict=True)
+            ]
         parts.append(left[0].name)
     return lw.join(parts, scalars[0].kind, layout.per_lane)
 

@@ -79,9 +79,7 @@ class _Scan:
         """The elements at the `place`-th step of this lane, in the direction of the scan."""
         if self.reverse:
             place = (1 << len(self.steps)) - 1 - place
-        chosen = [
-            self._register(place, other) for other in range(1 << len(self.across))
-        ]
+        chosen = [self._register(place, other) for other in range(1 << len(self.across))]
         return [self.lw.pick(item, chosen) for item in items]
 
     def _register(self, place: int, other: int) -> int:

@@ -25,6 +25,8 @@ def _reshape(lw: Lowering, operation: Operation) -> None:
     if result.layout is None:  # to a scalar: all lanes hold the only element
         item = lw[x]
         lw.bind(result, Item(lw.parts(item)[0], item.kind))
+    elif x.layout is None:
+        lw.bind(result, lw.splat(lw[x], lw.count(result)))
     else:
         _same_registers(lw, operation)
 
@@ -65,5 +67,3 @@ def _convert(lw: Lowering, operation: Operation) -> None:
         lw.bind(result, to_shared(lw, lw[x], lw.layout(x), result.layout, result))
     else:
         lw.bind(result, convert(lw, lw[x], lw.layout(x), lw.layout(result)))
-
-

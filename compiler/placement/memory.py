@@ -8,6 +8,7 @@ from typing import Any
 
 from blockstep.compiler import layouts
 from blockstep.compiler.analysis import order, vector_width
+from blockstep.compiler.layouts import f2
 from blockstep.ir import Layout, Operation, Value
 from blockstep.language import types as ty
 
@@ -96,9 +97,11 @@ def access_width(
 def is_good(
     operation: Operation, facts: Mapping[Value, Any], layout: Layout, best: Layout, capability: int
 ) -> bool:
-    """Whether a store may as well go from `layout`: at most twice the instructions of the best
+    """Whether a store or an atomic may as well go from `layout`: at most twice the instructions of the best
     layout, and at least half of each sector that one instruction touches."""
     size = itemsize(operation.operands[0])
+    if operation.name.startswith("atomic") and not _has_leaders(layout):
+        return False
     mine = access_width(operation, facts, layout, capability)
     other = access_width(operation, facts, best, capability)
     if layout == best:
@@ -108,6 +111,12 @@ def is_good(
     return _use(operation, facts, layout, mine, size) * 2 >= _use(
         operation, facts, best, other, size
     )
+
+
+def _has_leaders(layout: Layout) -> bool:
+    """Whether zero bases alone make copies: one lane can be told to act for each element."""
+    moving = [basis for basis in layout.bases if basis]
+    return len(f2.independent(moving)) == len(moving)
 
 
 def _use(

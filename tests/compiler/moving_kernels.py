@@ -126,7 +126,8 @@ def permute(x, y, SHAPE: tl.constexpr, SIZE: tl.constexpr):
 
 @triton.jit
 def item(x, y):
-    tl.store(y, block(x, [1], 1).item())
+    one = tl.reshape(block(x, [1], 1).item(), [1, 1])
+    out(y, one)
 
 
 @triton.jit
@@ -171,3 +172,62 @@ def positive(x, y, SIZE: tl.constexpr):
     """The truth values move: the comparison is made where the loads are."""
     truth = tl.reshape(tl.load(x + tl.arange(0, SIZE)) > 0, [SIZE])
     tl.store(y + tl.arange(0, SIZE), tl.flip(tl.flip(truth)).to(tl.int32))
+
+
+@triton.jit
+def either(a, b):
+    return a | b
+
+
+@triton.jit
+def unequal(a, b):
+    return a ^ b
+
+
+@triton.jit
+def truths(x, k, y, SIZE: tl.constexpr, HALF: tl.constexpr):
+    """Every operation on truth values."""
+    truth = tl.reshape(tl.load(x + tl.arange(0, SIZE)) > 0, [SIZE])
+    out(y, tl.associative_scan(truth, 0, unequal).to(tl.int32))
+    y += SIZE
+    out(y, tl.gather(truth, tl.load(k + tl.arange(0, SIZE)), 0).to(tl.int32))
+    y += SIZE
+    a, b = tl.split(tl.trans(tl.reshape(truth, [2, HALF])))
+    out(y, tl.cat(b, a, can_reorder=False).to(tl.int32))
+    y += SIZE
+    out(y, tl.interleave(a, tl.flip(b)).to(tl.int32))
+    y += SIZE
+    tl.store(y, tl.reduce(truth, 0, either).to(tl.int32))
+
+
+@triton.jit
+def after_a_product(a, b, y, N: tl.constexpr):
+    """What a matrix unit leaves is scanned, sorted and gathered."""
+    i = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    c = tl.dot(tl.load(a + i), tl.load(b + i))
+    c = tl.associative_scan(c, 1, add)
+    c = tl.flip(tl.cumsum(c, 0), 0)
+    c = tl.gather(c, tl.sort(c).to(tl.int32) & (N - 1), 1)
+    tl.store(y + i, c)
+
+
+@triton.jit
+def pointers(x, y, SIZE: tl.constexpr):
+    """Addresses move like numbers."""
+    places = x + tl.arange(0, SIZE)
+    a, b = tl.split(tl.reshape(tl.flip(places), [SIZE // 2, 2]))
+    out(y, tl.load(tl.interleave(a, b)))
+
+
+@triton.jit
+def repeated(x, n, y, u, N: tl.constexpr):
+    """Blocks that a loop carries: each round uses the same shared memory again."""
+    i = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    c, h = tl.load(x + i), tl.zeros([N], tl.int32)
+    for _ in range(tl.load(n)):
+        c = tl.associative_scan(tl.trans(c), 1, unequal) + tl.flip(c, 0)
+        largest = tl.reduce(c, 0, larger)
+        h += tl.gather(largest, tl.sort(largest) & (N - 1), 0)
+        h += tl.histogram(tl.reshape(c, [N * N]) & (2 * N - 1), N)
+    tl.store(y + i, c)
+    out(u, h)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from blockstep.compiler.lower import Module
+from tests.compiler.watched import Shared, Wrong
 
 Array = npt.NDArray[Any]
 
@@ -28,10 +29,6 @@ _KINDS: dict[str, Any] = {
 }  # fmt: skip
 _FLAGS = re.compile(r"\b(nuw|nsw|exact|disjoint|contract|nnan|ninf|nsz|afn|inbounds|samesign) ")
 _TYPE = re.compile(r"<(\d+) x (\w+)>|ptr(?: addrspace\(\d\))?|i\d+|half|bfloat|float|double")
-
-
-class Wrong(AssertionError):
-    """The program broke a rule of the machine."""
 
 
 def _kind(type: str) -> tuple[int | None, Any]:
@@ -58,39 +55,6 @@ def _typed(text: str) -> tuple[str, str]:
     match = _TYPE.match(text)
     assert match is not None, text
     return match[0], text[match.end() :].strip()
-
-
-class Shared:
-    """Shared memory, with who touched each byte since the last barrier."""
-
-    def __init__(self, size: int) -> None:
-        self.bytes = np.full(size, 0xA5, np.uint8)
-        self.size = size
-        self.epoch()
-
-    def epoch(self) -> None:
-        self.writer = np.full(self.size, -1)
-        self.reader = np.full(self.size, -1)  # -2: several
-        self.adder = np.zeros(self.size, bool)
-
-    def touch(self, lane: int, at: int, size: int, how: str) -> slice:
-        span = slice(at, at + size)
-        if at < 0 or at + size > self.size or at % min(size, 16):
-            raise Wrong(f"lane {lane} accesses {size} bytes at {at} of {self.size}")
-        others = self.writer[span]
-        if ((others != -1) & (others != lane)).any() or (how != "add" and self.adder[span].any()):
-            raise Wrong(f"lane {lane} {how}s byte {at} that another wrote without a barrier")
-        readers = self.reader[span]
-        if how != "read" and ((readers != -1) & (readers != lane)).any():
-            raise Wrong(f"lane {lane} {how}s byte {at} that another read without a barrier")
-        if how == "read":
-            readers[(readers != -1) & (readers != lane)] = -2
-            readers[readers == -1] = lane
-        elif how == "write":
-            others[:] = lane
-        else:
-            self.adder[span] = True
-        return span
 
 
 class Cta:
@@ -157,8 +121,8 @@ class Cta:
             return self.values[text]
         if text == "poison":
             raw = self.noise.integers(0, 256, int(np.prod(shape)) * np.dtype(kind).itemsize)
-            return (raw % 2).astype(bool).reshape(shape) if kind is np.bool_ else (
-                raw.astype(np.uint8).view(kind).reshape(shape))  # fmt: skip
+            noise = (raw % 2).astype(bool) if kind is np.bool_ else raw.astype(np.uint8).view(kind)
+            return np.reshape(noise, shape)
         if text in ("zeroinitializer", "true", "false"):
             return np.full(shape, text == "true", kind)
         if text.startswith("splat ("):
@@ -256,7 +220,7 @@ class Cta:
         value, _, target = rest.rpartition(" to ")
         x = np.ascontiguousarray(self.value(*_typed(value)))
         count, kind = _kind(target)
-        made = x.reshape(self.threads, -1).view(kind)
+        made: Array = x.reshape(self.threads, -1).view(kind)
         return made[:, 0] if count is None else made
 
     def _ptrtoint(self, rest: str) -> Array:
@@ -298,10 +262,10 @@ class Cta:
         size = np.dtype(kind).itemsize * (count or 1)
         found = np.zeros((self.threads, size), np.uint8)
         for lane in np.flatnonzero(self.active):
-            span = self.shared.touch(lane, addresses[lane], size, "read")
+            span = self.shared.touch(int(lane), int(addresses[lane]), size, "read")
             found[lane] = self.shared.bytes[span]
         self._counted("shared loads")
-        made = found.view(kind)
+        made: Array = found.view(kind)
         return made[:, 0] if count is None else made
 
     def _store(self, rest: str) -> None:
@@ -313,7 +277,7 @@ class Cta:
             at = slice(addresses[lane], addresses[lane] + raw.shape[1])
             if (self.shared.writer[at] >= 0).all() and (self.shared.bytes[at] == raw[lane]).all():
                 continue  # a copy of what was just written
-            span = self.shared.touch(lane, addresses[lane], raw.shape[1], "write")
+            span = self.shared.touch(int(lane), int(addresses[lane]), raw.shape[1], "write")
             self.shared.bytes[span] = raw[lane]
         self._counted("shared stores")
 
@@ -353,7 +317,8 @@ class Cta:
         own = lanes ^ other if "bfly" in name else lanes & ~31 | other & 31
         if ((other >> 5) != 0).any():
             raise Wrong("a shuffle leaves its warp")
-        return x[own.astype(int)]
+        found: Array = x[own.astype(int)]
+        return found
 
     def _assembly(self, rest: str) -> Any:
         match = re.search(r'asm (?:sideeffect )?"(.*?)", ".*?"\((.*)\)', rest)
@@ -413,7 +378,7 @@ class Cta:
 
     def _increment(self, on: Array, at: Array) -> None:
         for lane in np.flatnonzero(on):
-            span = self.shared.touch(lane, int(at[lane]) - SHARED_WINDOW, 4, "add")
+            span = self.shared.touch(int(lane), int(at[lane]) - SHARED_WINDOW, 4, "add")
             self.shared.bytes[span].view(np.uint32)[0] += 1
 
 
@@ -442,7 +407,8 @@ def _compared(how: str, a: Array, b: Array) -> Array:
 
 def _parsed(text: str) -> tuple[str, dict[str, list[str]]]:
     """The parameters of the kernel, and its basic blocks."""
-    match = re.search(r"define ptx_kernel void @\w+\((.*?)\) #0(?: !dbg !\d+)? \{\n(.*?)\n\}", text, re.S)
+    text = re.sub(r",? !dbg !\d+", "", text)
+    match = re.search(r"define ptx_kernel void @\w+\((.*?)\) #0 \{\n(.*?)\n\}", text, re.S)
     assert match is not None
     blocks: dict[str, list[str]] = {}
     name = ""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -17,7 +18,7 @@ from blockstep.compiler.assemble import assemble
 from blockstep.compiler.compile import place
 from blockstep.compiler.emit import emit
 from blockstep.compiler.frontend import build_bound
-from blockstep.compiler.lower import Module, Options, lower
+from blockstep.compiler.lower import Module, Options, convert, lower
 from blockstep.compiler.placement import memory
 from blockstep.ir import Layout, Operation
 from blockstep.runtime.arguments import bind
@@ -58,7 +59,9 @@ def check(
     return counts
 
 
-def integers(shape: tuple[int, ...], dtype: Any = np.int32, low: int = -99, high: int = 99) -> Array:
+def integers(
+    shape: tuple[int, ...], dtype: Any = np.int32, low: int = -99, high: int = 99
+) -> Array:
     return RNG.integers(low, high, shape).astype(dtype)
 
 
@@ -126,12 +129,19 @@ def test_reductions_along_what_was_reshaped(
     check(kernels.reduce_turned, [x], [expected], shape, prod(shape), turned, warps=warps)
 
 
-GATHERED = [((128,), (32,), 0), ((16, 64), (16, 8), 1), ((16, 64), (128, 64), 0), ((4, 8, 16), (4, 2, 16), 1)]
+GATHERED = [
+    ((128,), (32,), 0),
+    ((16, 64), (16, 8), 1),
+    ((16, 64), (128, 64), 0),
+    ((4, 8, 16), (4, 2, 16), 1),
+]
 
 
 @pytest.mark.parametrize("warps", WARPS)
 @pytest.mark.parametrize(("shape", "wanted", "axis"), GATHERED)
-@pytest.mark.parametrize(("dtype", "index"), [(np.int32, np.int32), (np.int8, np.int64), (np.float16, np.uint8)])
+@pytest.mark.parametrize(
+    ("dtype", "index"), [(np.int32, np.int32), (np.int8, np.int64), (np.float16, np.uint8)]
+)
 def test_gather(
     shape: tuple[int, ...], wanted: tuple[int, ...], axis: int, dtype: Any, index: Any, warps: int
 ) -> None:
@@ -277,7 +287,9 @@ def held(monkeypatch: pytest.MonkeyPatch, loaded: Layout, stored: Layout) -> Non
     def wanted(operation: Operation, *_: Any) -> Layout:
         layout = loaded if operation.name == "load" else stored
         shape = operation.operands[0].type.shape
-        return layout if shape == layout.shape else layouts.coalesced(shape, (0,), 1, layout.num_warps)
+        return (
+            layout if shape == layout.shape else layouts.coalesced(shape, (0,), 1, layout.num_warps)
+        )
 
     monkeypatch.setattr(memory, "wanted", wanted)
     monkeypatch.setattr(memory, "is_good", lambda *_: False)
@@ -304,6 +316,33 @@ def test_conversions(monkeypatch: pytest.MonkeyPatch, dtype: Any, warps: int) ->
         x = integers(loaded.shape, dtype)
         check(kernels.copy, [x], [x], x.size, warps=1 << warps, assembled=False)
     assert {"Shuffle", "Shared"} <= kinds or not warps
+
+
+@pytest.mark.parametrize("warps", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+def test_conversions_in_rounds(monkeypatch: pytest.MonkeyPatch, dtype: Any, warps: int) -> None:
+    """With little room a block takes several rounds through the same shared memory."""
+    monkeypatch.setattr(convert, "ROOM", 128)
+    barriers = set()
+    for _ in range(12):
+        loaded, stored = tidy(9, warps), tidy(9, warps)
+        held(monkeypatch, loaded, stored)
+        x = integers(loaded.shape, dtype)
+        counts = check(kernels.copy, [x], [x], x.size, warps=1 << warps, assembled=False)
+        barriers.add(counts.get("barriers", 0))
+    assert max(barriers) >= 4
+
+
+@pytest.mark.parametrize(("warps", "rows"), [(4, 256), (8, 128)])
+def test_a_large_block_takes_little_shared_memory(warps: int, rows: int) -> None:
+    x = integers((rows, 128))
+    arrays = [x, np.zeros_like(x)]
+    for kernel, expected in ((kernels.flip, np.flip(x, 0)), (kernels.scan, x.cumsum(0, np.int32))):
+        constants = (x.shape, x.size, 0, False) if kernel is kernels.scan else (x.shape, x.size, 0)
+        module = compiled(kernel, arrays, constants, Options(num_warps=warps))
+        assert 0 < module.shared <= convert.ROOM < x.nbytes
+        simulate(module, arrays, warps)
+        np.testing.assert_array_equal(arrays[1], expected)
 
 
 @pytest.mark.parametrize("warps", [0, 1, 3])
@@ -369,3 +408,49 @@ def test_a_sort_leaves_the_warp_only_for_partners_in_other_warps() -> None:
     assert counts["shared stores"] == counts["shared loads"] == 2 * 5
 
 
+@pytest.mark.parametrize("warps", WARPS)
+@pytest.mark.parametrize("size", [4, 64, 1024])
+def test_truth_values(size: int, warps: int) -> None:
+    x, k = integers((size,)), integers((size,), low=0, high=size)
+    truth = x > 0
+    a, b = np.split(truth, 2)
+    parts = [
+        np.logical_xor.accumulate(truth),
+        truth[k],
+        np.concatenate([b, a]),
+        np.stack([a, b[::-1]], -1).reshape(-1),
+        [truth.any()],
+    ]
+    expected = np.concatenate(parts).astype(np.int32)
+    check(kernels.truths, [x, k], [expected], size, size // 2, warps=warps, assembled=warps == 4)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("warps", [1, 4, 8])
+def test_what_a_product_leaves_is_moved(target: str, warps: int) -> None:
+    arrays = [np.zeros((64, 64), np.float16)] * 2 + [np.zeros((64, 64), np.float32)]
+    options = Options(target=target, num_warps=warps)
+    text = compiled(kernels.after_a_product, arrays, (64,), options).text
+    assert assemble(emit(text, target), target).registers > 0
+
+
+@pytest.mark.parametrize("warps", WARPS)
+def test_bfloat16_and_pointers(warps: int) -> None:
+    x = integers((512,)).astype(ml_dtypes.bfloat16)
+    check(kernels.flip, [x], [x[::-1].copy()], (512,), 512, 0, warps=warps)
+    y = integers((128,))
+    check(kernels.pointers, [y], [np.flip(y)], 128, warps=warps)
+
+
+@pytest.mark.parametrize("warps", WARPS)
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_moving_in_a_loop(warps: int, rounds: int) -> None:
+    c = x = integers((16, 16))
+    total = np.zeros(16, np.int32)
+    for _ in range(rounds):
+        c = np.bitwise_xor.accumulate(c.T, 1) + np.flip(c, 0)
+        largest = c.max(0)
+        total += largest[np.sort(largest) & 15]
+        total += np.bincount(c.reshape(-1) & 31, minlength=32)[:16].astype(np.int32)
+    many = np.array([rounds], np.int32)
+    check(kernels.repeated, [x, many], [c, total], 16, warps=warps, assembled=rounds == 1)
