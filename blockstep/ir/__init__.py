@@ -1,7 +1,7 @@
 """Block IR: a kernel as typed values in SSA form with structured control flow."""
 
 from blockstep.ir.core import Function, Location, Operation, Region, Value
-from blockstep.ir.layout import Layout
+from blockstep.ir.layout import Layout, SharedLayout
 from blockstep.ir.parse import ParseError, parse
 from blockstep.ir.placed import (
     ASYNC_COMMIT,
@@ -52,6 +52,7 @@ __all__ = [
     "Operation",
     "ParseError",
     "Region",
+    "SharedLayout",
     "Value",
     "dump",
     "parse",
