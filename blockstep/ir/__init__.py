@@ -2,6 +2,7 @@
 
 from blockstep.ir.core import Function, Location, Operation, Region, Value
 from blockstep.ir.layout import Layout, SharedLayout
+from blockstep.ir.malformed import Malformed
 from blockstep.ir.parse import ParseError, parse
 from blockstep.ir.placed import (
     ASYNC_COMMIT,
@@ -25,7 +26,7 @@ from blockstep.ir.structure import (
     YIELD,
 )
 from blockstep.ir.text import dump
-from blockstep.ir.verify import Malformed, verify
+from blockstep.ir.verify import verify
 
 __all__ = [
     "ASYNC_COMMIT",

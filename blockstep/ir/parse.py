@@ -175,12 +175,12 @@ class _Parser:
         if self.tokens.kind() == "value":
             labels = self.listed(self.tokens.take)
             self.tokens.take("=")
-        name = self.tokens.take()
+        line, name = self.tokens.line, self.tokens.take()
         op = STRUCTURE.get(name) or PLACED.get(name) or OPS.get(name)
         if op is None:
             raise ParseError(f"line {self.tokens.line}: no operation is called {name!r}")
         operands: list[Value] = []
-        if self.tokens.kind() == "value":
+        if self.tokens.kind() == "value" and self.tokens.line == line:  # else a result: `barrier`
             operands = self.listed(self.use)
         attributes = self.attributes() if self._attributes_follow() else {}
         kinds = self.listed(self.held) if labels and self.tokens.take(":") else []

@@ -101,10 +101,12 @@ class Launch:
 
 
 def reads_back(text: str) -> None:
-    """A text is that of the function that it says."""
+    """A text is that of the function that it says, and so is it without the source's lines."""
     again = parse(text)
     verify(again)
     assert dump(again) == text
+    short = dump(again, locations=False)
+    assert dump(parse(short), locations=False) == short
 
 
 def placed_agree(kernel: Any, grid: Any, *arguments: Any, **named: Any) -> list[Stage]:

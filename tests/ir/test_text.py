@@ -176,3 +176,8 @@ def test_a_wrong_layout_is_refused_with_its_line(layout: str, said: str) -> None
 def test_a_value_of_python_is_only_named() -> None:
     text = 'func @f() -> () const {FN=host "some.function"} {\n  return\n}'
     assert dump(parse(text)) == text
+
+
+def test_a_result_after_an_operation_without_operands_is_no_operand_of_it() -> None:
+    text = "func @f(%n.0: int32) -> () const {} {\n  barrier\n  %1 = add %n.0, %n.0 : int32\n  return\n}"
+    assert dump(parse(text)) == text
