@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from blockstep.ir import flight
 from blockstep.ir.core import Function, Operation, Value
 from blockstep.ir.layout import Layout, SharedLayout
 from blockstep.ir.malformed import Malformed
@@ -250,7 +251,7 @@ def _dot(operation: Operation) -> None:
         raise Malformed(operation, "the first factor lies in shared memory, the second does not")
     if isinstance(a.layout, Layout) and isinstance(b.layout, SharedLayout):
         _rows(operation, a.layout, result.layout)
-    if operation.attributes.get("in_flight"):
+    if flight.in_flight(operation):
         if not isinstance(b.layout, SharedLayout):
             raise Malformed(operation, "in flight with a factor in registers that may be reused")
         if result.type.scalar.primitive_bitwidth != 32:
@@ -296,38 +297,11 @@ def _convert(operation: Operation) -> None:
 
 
 def _flights(operations: Sequence[Operation]) -> None:
-    """Follows sums in flight to all who take them."""
-    flying = {
-        _only(o) for o in operations if o.name == "dot" and o.attributes.get("in_flight")
-    }  # fmt: skip
-    work = list(flying)
-    while work:
-        for user, index in work.pop().uses:
-            further = set(_handed_on(user, index)) - flying
-            flying |= further
-            work += further
-
-
-def _handed_on(user: Operation, index: int) -> list[Value]:
-    """The values that a use of sums in flight makes such sums too."""
-    if user.name == "dot_wait":
-        return []
-    if user.name == "dot" and index == 2 and user.attributes.get("in_flight"):
-        return []
-    if user.name == "for" and index > 2:
-        return [user.regions[0].arguments[index - 2], user.results[index - 3]]
-    if user.name == "while":
-        return [user.regions[0].arguments[index]]
-    loop = user.parent.parent if user.parent is not None else None
-    if user.name == "condition" and index and isinstance(loop, Operation):
-        return [loop.regions[1].arguments[index - 1], loop.results[index - 1]]
-    if user.name == "yield" and isinstance(loop, Operation):
-        if loop.name == "while":
-            return [loop.regions[0].arguments[index]]
-        if loop.name == "if":
-            return [loop.results[index]]
-        return [loop.regions[0].arguments[index + 1], loop.results[index]]
-    raise Malformed(user, f"operand {index} is sums that are still in flight")
+    """Sums in flight are waited for, or added to by the next product in flight."""
+    for user, index in flight.users(o for o in operations if flight.in_flight(o)):
+        added_to = flight.in_flight(user) and index == 2
+        if user.name != "dot_wait" and not added_to and not flight.handed_on(user, index):
+            raise Malformed(user, f"operand {index} is sums that are still in flight")
 
 
 _CHECKS: dict[str, Callable[[Operation], None]] = {

@@ -27,7 +27,7 @@ from blockstep.findings import Finding, Severity, Span
 from blockstep.interp.grid import memory
 from blockstep.interp.grid.lanes import Lanes, Shape, constant, of_array
 from blockstep.interp.grid.memory import Suspicion
-from blockstep.ir import Function, Operation, Value
+from blockstep.ir import Function, Operation, SharedLayout, Value
 from blockstep.language import types as ty
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class Hazard(Exception):
 
 @dataclass(slots=True, eq=False)
 class Ring:
-    """Shared memory for some blocks, by program of the batch and slot."""
+    """Shared memory for some blocks, by program of the batch and slot. That of a `convert` has one
+    slot, and no data: nothing but its own block ever lies there."""
 
     data: Any
     state: Any
@@ -63,12 +64,11 @@ class Ring:
     reader: Any  # the last product that may still read it
 
     @staticmethod
-    def of(operation: Operation, programs: int) -> Ring:
-        """What a `ring` operation asks for."""
-        told = operation.attributes
-        shape = programs, told["slots"]
+    def of(programs: int, slots: int, block: Shape, kind: Any) -> Ring:
+        """Memory for so many blocks in each program."""
+        shape = programs, slots
         return Ring(
-            np.zeros((*shape, *told["shape"]), told["element"].numpy),
+            np.zeros((*shape, *block), kind),
             np.full(shape, EMPTY, np.int8),
             np.zeros(shape, np.int64),
             np.full(shape, NOBODY, np.int64),
@@ -84,7 +84,7 @@ class Product:
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """A block that a `slot` gave: where it lies, for the programs that have it."""
+    """A block in shared memory: where it lies, for the programs that have it."""
 
     ring: Ring
     programs: Any
@@ -182,7 +182,11 @@ def ring(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     """Memory for a ring. Its lowering begins with a barrier."""
     state, now = _state(machine)
     state.barrier(now)
-    made = state.rings.setdefault(operation, Ring.of(operation, state.programs))
+    made = state.rings.get(operation)
+    if made is None:
+        told = operation.attributes
+        made = Ring.of(state.programs, told["slots"], told["shape"], told["element"].numpy)
+        state.rings[operation] = made
     idle = (made.state[now] != COPYING) & (made.reader[now] == NOBODY)
     state.require(idle.all(axis=1), now, operation, "takes memory that is still copied to or read")
     made.state[now] = EMPTY
@@ -311,7 +315,20 @@ def _landed(x: Lanes) -> Lanes:
 
 
 def convert(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-    """The same block, held in another way."""
+    """The same block, held in another way; in shared memory, it has bytes of its own there. The
+    lowering writes them between two barriers."""
+    (result,) = operation.results
+    if isinstance(result.layout, SharedLayout):
+        state, now = _state(machine)
+        state.barrier(now)
+        made = state.rings.get(operation)
+        if made is None:
+            made = state.rings[operation] = Ring.of(state.programs, 1, (), np.bool_)
+        free = made.reader[now, 0] == NOBODY
+        state.require(free, now, operation, "overwrites a block that a product may still read")
+        made.state[now] = ARRIVED
+        state.barrier(now)
+        state.held[result] = Held(made, now, np.zeros(len(now), int))
     return [operands[0]]
 
 

@@ -70,6 +70,18 @@ def twice(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
 
 
 @triton.jit
+def scaled(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """One factor is copied ahead, the other computed in each turn."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(trips):
+        x = tl.load(a + rm[:, None] * n + k * BK + rk[None, :])
+        y = tl.load(b + (k * BK + rk[:, None]) * BN + rn[None, :])
+        acc = tl.dot(x, y * 2, acc)
+    tl.store(c + rm[:, None] * BN + rn[None, :], acc)
+
+
+@triton.jit
 def attention(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
     """Two products of an iteration, the first of which the second needs."""
     rm, rn, rd = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
@@ -123,6 +135,11 @@ def _twice() -> Launch:
     return twice, (1,), (a, b, _sums(128, 64), 160, 5, 64, 64, 32), {}
 
 
+def _scaled() -> Launch:
+    a, b = numbers(64, 192), numbers(192, 64)
+    return scaled, (1,), (a, b, _sums(64, 64), 192, 6, 64, 64, 32), {}
+
+
 def _attention() -> Launch:
     q, k, v = numbers(128, 64), numbers(192, 64), numbers(192, 64)
     return attention, (2,), (q, k, v, _sums(128, 64), 192, 64, 64, 64), {}
@@ -139,5 +156,6 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "masks": _masked,
     "uneven turns": _uneven,
     "a ring used again": _twice,
+    "a factor is computed": _scaled,
     "attention": _attention,
 }
