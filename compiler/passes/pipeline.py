@@ -21,6 +21,7 @@ from typing import Any
 
 from blockstep.compiler.layouts.shared import SharedLayout, widest
 from blockstep.compiler.passes.effects import is_pure
+from blockstep.compiler.passes.ordering import may_run_ahead
 from blockstep.ir import (
     ASYNC_COMMIT,
     ASYNC_COPY,
@@ -75,7 +76,7 @@ def _loads(loop: Operation) -> list[_Load]:
     inside = set(body.operations)
     kept = []
     for one in found:
-        needed = _slice(loop, [one.load])
+        needed = _slice(loop, [one.load]) if may_run_ahead(one.load, loop) else None
         if needed is not None and needed <= inside:
             kept.append(one)
     return kept

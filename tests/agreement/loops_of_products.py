@@ -82,6 +82,27 @@ def scaled(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constex
 
 
 @triton.jit
+def chained(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Each turn multiplies what the one before stored: no load of `a` may run ahead of it."""
+    rm, rk = tl.arange(0, BM), tl.arange(0, BK)
+    for k in range(trips):
+        x = tl.load(a + (k * BM + rm[:, None]) * BK + rk[None, :])
+        y = tl.load(b + rk[:, None] * BK + rk[None, :])
+        z = tl.dot(x, y).to(tl.float16)
+        tl.store(a + ((k + 1) * BM + rm[:, None]) * BK + rk[None, :], z)
+
+
+@triton.jit
+def written(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Each turn stores, but elsewhere."""
+    rm, rk = tl.arange(0, BM), tl.arange(0, BK)
+    for k in range(trips):
+        x = tl.load(a + (k * BM + rm[:, None]) * BK + rk[None, :])
+        y = tl.load(b + rk[:, None] * BK + rk[None, :])
+        tl.store(c + (k * BM + rm[:, None]) * BK + rk[None, :], tl.dot(x, y))
+
+
+@triton.jit
 def attention(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
     """Two products of an iteration, the first of which the second needs."""
     rm, rn, rd = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
@@ -140,6 +161,11 @@ def _scaled() -> Launch:
     return scaled, (1,), (a, b, _sums(64, 64), 192, 6, 64, 64, 32), {}
 
 
+def _stored(kernel: Any) -> Launch:
+    a, b = numbers(5 * 64, 32), np.eye(32, dtype=np.float16)
+    return kernel, (1,), (a, b, _sums(4 * 64, 32), 32, 4, 64, 32, 32), {}
+
+
 def _attention() -> Launch:
     q, k, v = numbers(128, 64), numbers(192, 64), numbers(192, 64)
     return attention, (2,), (q, k, v, _sums(128, 64), 192, 64, 64, 64), {}
@@ -157,5 +183,11 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "uneven turns": _uneven,
     "a ring used again": _twice,
     "a factor is computed": _scaled,
+    "what is stored": lambda: _stored(written),
     "attention": _attention,
 }
+
+
+def in_order() -> Launch:
+    """A loop whose loads must not run ahead."""
+    return _stored(chained)

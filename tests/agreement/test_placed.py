@@ -15,7 +15,7 @@ from blockstep.errors import TritonError
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Refused
 from blockstep.runtime import redirect, session
-from tests.agreement.loops_of_products import LAUNCHES
+from tests.agreement.loops_of_products import LAUNCHES, in_order
 from tests.agreement.placed import placed_agree, placing
 from tests.agreement.test_rows import STEP_ONLY
 from tests.fuzz.case import loaded
@@ -47,6 +47,13 @@ def test_passes_keep_the_bits_of_a_loop_of_products(name: str) -> None:
     stages = placed_agree(kernel, grid, *arguments, **named)
     last = [stage for stage in stages if stage.name == "pipeline"]
     assert any("async_copy" in stage.text and "slot" in stage.text for stage in last)
+
+
+def test_a_load_does_not_run_ahead_of_a_store_to_what_it_reads() -> None:
+    kernel, grid, arguments, named = in_order()
+    last = placed_agree(kernel, grid, *arguments, **named)[-1].text
+    assert "convert" in last
+    assert "ring {slots=3, shape=(64, 32,)" not in last  # the load of `a`
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
