@@ -1,7 +1,8 @@
 """Block IR: a kernel as typed values in SSA form with structured control flow."""
 
 from blockstep.ir.core import Function, Location, Operation, Region, Value
-from blockstep.ir.layout import Layout
+from blockstep.ir.layout import Layout, SharedLayout
+from blockstep.ir.malformed import Malformed
 from blockstep.ir.parse import ParseError, parse
 from blockstep.ir.placed import (
     ASYNC_COMMIT,
@@ -29,7 +30,7 @@ from blockstep.ir.structure import (
     YIELD,
 )
 from blockstep.ir.text import dump
-from blockstep.ir.verify import Malformed, verify
+from blockstep.ir.verify import verify
 
 __all__ = [
     "ASYNC_COMMIT",
@@ -60,6 +61,7 @@ __all__ = [
     "Operation",
     "ParseError",
     "Region",
+    "SharedLayout",
     "Value",
     "dump",
     "parse",

@@ -6,15 +6,17 @@ element that each single bit of a holder stands for. The element of a holder is 
 bases of its set bits. A zero basis means copies: holders that differ in that bit alone hold the
 same element.
 
-Invariant: every basis lies in the block, and every element has a holder. The algebra on layouts
-is in blockstep/compiler/layouts/.
+Invariant: every basis lies in the block, and every element has a holder. A block in shared memory
+is such a map too, of addresses in place of holders, and one to one. The algebra on layouts is in
+blockstep/compiler/layouts/.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 LANE_BITS = 5
@@ -124,9 +126,8 @@ class Layout:
         match = _TEXT.fullmatch(text.strip())
         if match is None:
             raise ValueError(f"not a layout: {text!r}")
-        shape = match["shape"]
         return Layout(
-            () if shape == "scalar" else tuple(map(int, shape.split("x"))),
+            _shape(match["shape"]),
             _numbers(match["r"]),
             _numbers(match["l"]),
             _numbers(match["w"]),
@@ -134,10 +135,75 @@ class Layout:
         )
 
 
+@dataclass(frozen=True)
+class SharedLayout:
+    """Which element lies at each address of shared memory, both counted in elements.
+
+    Raises ValueError unless every element has exactly one address."""
+
+    shape: tuple[int, ...]
+    elements: tuple[int, ...]
+    """The element at address 1, 2, 4, …"""
+
+    def __post_init__(self) -> None:
+        count, bits = prod(self.shape), len(self.elements)
+        if (
+            count != 1 << bits
+            or rank(self.elements) != bits
+            or max(self.elements, default=0) >= count
+        ):
+            raise ValueError(f"{self.elements} gives not each of {count} elements one address")
+
+    @cached_property
+    def addresses(self) -> tuple[int, ...]:
+        """The address of element 1, 2, 4, …: the inverse of `elements`."""
+        return _inverse(self.elements)
+
+    def element(self, address: int) -> int:
+        """The flat index of the element at an address."""
+        return xor(self.elements, address)
+
+    def address(self, element: int) -> int:
+        """The address of an element, given its flat index."""
+        return xor(self.addresses, element)
+
+    def __str__(self) -> str:
+        """One line, which `parse` reads: `shared<8x4; 1,2,4,8,16>`."""
+        shape = "x".join(map(str, self.shape)) or "scalar"
+        return f"shared<{shape}; {','.join(map(str, self.elements))}>"
+
+    @staticmethod
+    def parse(text: str) -> SharedLayout:
+        """The layout that `str` wrote. Raises ValueError for any other text."""
+        match = _SHARED_TEXT.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"not a layout of shared memory: {text!r}")
+        return SharedLayout(_shape(match["shape"]), _numbers(match["elements"]))
+
+
+def _inverse(images: Sequence[int]) -> tuple[int, ...]:
+    """The inverse of a map that is one to one, by elimination."""
+    rows = [(image, 1 << bit) for bit, image in enumerate(images)]
+    for bit in range(len(rows)):
+        pivot = next(i for i in range(bit, len(rows)) if rows[i][0] >> bit & 1)
+        rows[bit], rows[pivot] = rows[pivot], rows[bit]
+        image, made_of = rows[bit]
+        rows = [
+            (row ^ image, parts ^ made_of) if i != bit and row >> bit & 1 else (row, parts)
+            for i, (row, parts) in enumerate(rows)
+        ]
+    return tuple(made_of for _, made_of in rows)
+
+
 _TEXT = re.compile(
     r"layout<(?P<shape>scalar|\d+(?:x\d+)*); r=(?P<r>[\d,]*); l=(?P<l>[\d,]*); w=(?P<w>[\d,]*)"
     r"(?:; c=(?P<c>[\d,]+))?>"
 )
+_SHARED_TEXT = re.compile(r"shared<(?P<shape>scalar|\d+(?:x\d+)*); (?P<elements>[\d,]*)>")
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    return () if text == "scalar" else tuple(map(int, text.split("x")))
 
 
 def _listed(letter: str, bases: tuple[int, ...]) -> str:

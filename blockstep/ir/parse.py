@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from blockstep.findings import Span
 from blockstep.ir.core import Function, Location, Operation, Region, Value
+from blockstep.ir.layout import Layout, SharedLayout
+from blockstep.ir.placed import PLACED
 from blockstep.ir.structure import STRUCTURE
+from blockstep.ir.text import Host
 from blockstep.language import types as ty
 from blockstep.language.op import OPS, Op
 from blockstep.language.region import Operation as Step
@@ -17,13 +21,27 @@ from blockstep.language.region import Region as Combine
 T = TypeVar("T")
 _TOKEN = re.compile(
     r"""\s+|//[^\n]*|(?P<string>"(?:[^"\\]|\\.)*")|(?P<value>%[A-Za-z0-9_.$]+)"""
-    r"""|(?P<number>-?(?:inf\b|\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d+))|(?P<word>[A-Za-z_]\w*)"""
+    r"""|(?P<number>-?(?:inf\b|\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d+))"""
+    r"""|(?P<layout>(?:layout|shared)<[^>]*>)|(?P<word>[A-Za-z_]\w*)"""
     r"""|(?P<mark>->|[-{}()\[\]<>=,:;!@^])"""
 )
 
 
 class ParseError(ValueError):
     """A text that is not IR."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the text says of a value: its type and, in placed IR, its layout and its runs."""
+
+    type: ty.dtype
+    layout: Layout | SharedLayout | None
+    run: int
+
+    def give(self, value: Value) -> None:
+        """Makes it true of a value of that type."""
+        value.layout, value.run = self.layout, self.run
 
 
 class _Tokens:
@@ -86,9 +104,10 @@ class _Parser:
         results = self.bracketed("(", ")", self.type)
         take("const")
         constants = self.attributes()
-        function = Function(name, [t for _, t in parameters], [], results, constants)
-        for (label, _), value in zip(parameters, function.parameters, strict=True):
+        function = Function(name, [held.type for _, held in parameters], [], results, constants)
+        for (label, held), value in zip(parameters, function.parameters, strict=True):
             self.define(label, value)
+            held.give(value)
         self.functions[name] = function
         take("{")
         while not self.tokens.accept("}"):
@@ -100,13 +119,26 @@ class _Parser:
         value.name = name if number.isdigit() else ""
         self.values[label] = value
 
-    def arguments(self) -> list[tuple[str, ty.dtype]]:
-        def one() -> tuple[str, ty.dtype]:
+    def arguments(self) -> list[tuple[str, _Held]]:
+        def one() -> tuple[str, _Held]:
             label = self.tokens.take()
             self.tokens.take(":")
-            return label, self.type()
+            return label, self.held()
 
         return self.bracketed("(", ")", one)
+
+    def held(self) -> _Held:
+        kind = self.type()
+        layout = self.layout() if self.tokens.kind() == "layout" else None
+        return _Held(kind, layout, int(self.tokens.take()) if self.tokens.accept("run") else 1)
+
+    def layout(self) -> Layout | SharedLayout:
+        line, text = self.tokens.line, self.tokens.take()
+        kind = SharedLayout if text.startswith("shared") else Layout
+        try:
+            return kind.parse(text)
+        except ValueError as error:
+            raise ParseError(f"line {line}: {error}") from None
 
     def bracketed(self, opening: str, closing: str, one: Callable[[], T]) -> list[T]:
         self.tokens.take(opening)
@@ -143,18 +175,19 @@ class _Parser:
         if self.tokens.kind() == "value":
             labels = self.listed(self.tokens.take)
             self.tokens.take("=")
-        name = self.tokens.take()
-        op = STRUCTURE.get(name) or OPS.get(name)
+        line, name = self.tokens.line, self.tokens.take()
+        op = STRUCTURE.get(name) or PLACED.get(name) or OPS.get(name)
         if op is None:
             raise ParseError(f"line {self.tokens.line}: no operation is called {name!r}")
         operands: list[Value] = []
-        if self.tokens.kind() == "value":
+        if self.tokens.kind() == "value" and self.tokens.line == line:  # else a result: `barrier`
             operands = self.listed(self.use)
         attributes = self.attributes() if self._attributes_follow() else {}
-        types = self.listed(self.type) if labels and self.tokens.take(":") else []
-        operation = Operation(op, operands, types, attributes)
-        for label, result in zip(labels, operation.results, strict=True):
+        kinds = self.listed(self.held) if labels and self.tokens.take(":") else []
+        operation = Operation(op, operands, [held.type for held in kinds], attributes)
+        for label, result, held in zip(labels, operation.results, kinds, strict=True):
             self.define(label, result)
+            held.give(result)
         self._regions(operation, function)
         operation.location = self.location()
         callee = attributes.get("callee")
@@ -176,8 +209,9 @@ class _Parser:
             region.parent = operation
             operation.regions.append(region)
             if self.tokens.accept("^"):
-                for label, kind in self.arguments():
-                    self.define(label, region.add_argument(kind))
+                for label, held in self.arguments():
+                    self.define(label, argument := region.add_argument(held.type))
+                    held.give(argument)
             while not self.tokens.accept("}"):
                 region.append(self.operation(function))
 
@@ -204,12 +238,17 @@ class _Parser:
         if word == "(":
             self.tokens.place -= 1
             return tuple(self.bracketed("(", ")", self.attribute))
+        if kind == "layout":
+            self.tokens.place -= 1
+            return self.layout()
         if word == "!":
             return self.type()
         if word == "@":
             return self.functions[self.tokens.take()]
         if word == "region":
             return self.combine()
+        if word == "host":
+            return Host(_unquoted(self.tokens.take()))
         named = {
             "none": None,
             "true": True,

@@ -11,19 +11,32 @@
       return
     }
 
-Values are numbered; a name from the source stands before the number where there is one.
+Values are numbered; a name from the source stands before the number where there is one. In placed
+IR the layout follows the type of a block, and the length of its runs where it is above 1:
+
+      %y.7 = add %x.5, %x.5 : fp32[64] layout<64; r=1; l=2,4,8,16,32; w=0,0> run 2
+      %t.8 = slot %6, %7 {shape=(8, 8,), element=!fp16} : fp16[8, 8] shared<8x8; 1,2,4,8,16,32>
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from blockstep.ir.core import Function, Location, Operation, Region, Value
+from blockstep.ir.layout import Layout, SharedLayout
 from blockstep.language.constant import constexpr
 from blockstep.language.region import Region as Combine
 from blockstep.language.types import block_type, dtype, pointer_type
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A value of Python that a text only names: a function that a kernel was specialised for."""
+
+    name: str
 
 
 def type_text(kind: dtype) -> str:
@@ -53,7 +66,7 @@ def dump(function: Function, locations: bool = True) -> str:
     """The text of a function, and of those it calls, callees first."""
     texts = [dump(callee, locations) for callee in function.callees]
     names = _Names()
-    parameters = ", ".join(f"{names(p)}: {type_text(p.type)}" for p in function.parameters)
+    parameters = ", ".join(f"{names(p)}: {_held(p)}" for p in function.parameters)
     results = ", ".join(map(type_text, function.results))
     constants = _attributes(function.constants)
     head = f"func @{function.name}({parameters}) -> ({results}) const {constants or '{}'} {{"
@@ -83,14 +96,14 @@ def _operation(operation: Operation, names: _Names, depth: int, locations: bool)
     for number, region in enumerate(operation.regions):
         yield indent + (f"{head} {{" if number == 0 else "} {")
         if region.arguments:
-            inner = ", ".join(f"{names(a)}: {type_text(a.type)}" for a in region.arguments)
+            inner = ", ".join(f"{names(a)}: {_held(a)}" for a in region.arguments)
             yield f"{indent}  ^({inner})"
         yield from _operations(region, names, depth + 1, locations)
     yield indent + "}" + where
 
 
 def _held(value: Value) -> str:
-    """A result's type and, in placed IR, its layout and the length of its runs."""
+    """A value's type and, in placed IR, its layout and the length of its runs."""
     layout = "" if value.layout is None else f" {value.layout}"
     return type_text(value.type) + layout + (f" run {value.run}" if value.run > 1 else "")
 
@@ -114,7 +127,7 @@ def _string(text: str) -> str:
 
 
 def attribute_text(value: Any) -> str:
-    """The text of an attribute. Raises TypeError for what has none."""
+    """The text of an attribute; of what has none, its name."""
     if isinstance(value, constexpr):
         value = value.value
     if value is None:
@@ -129,13 +142,17 @@ def attribute_text(value: Any) -> str:
         return _string(value)
     if isinstance(value, dtype):
         return f"!{type_text(value)}"
+    if isinstance(value, (Layout, SharedLayout)):
+        return str(value)
     if isinstance(value, (tuple, list)):
         return "(" + "".join(f"{attribute_text(v)}, " for v in value).rstrip() + ")"
     if isinstance(value, Function):
         return f"@{value.name}"
     if isinstance(value, Combine):
         return _combine(value)
-    return f"host {_string(f'{type(value).__module__}.{type(value).__qualname__}')}"
+    kind = type(value)
+    named = value.name if isinstance(value, Host) else f"{kind.__module__}.{kind.__qualname__}"
+    return f"host {_string(named)}"
 
 
 def _float(value: float) -> str:

@@ -1,6 +1,7 @@
 """The verifier: what must hold of every function, before and after every pass.
 
-It raises `Malformed`, which names the operation, its line in the text form and what is wrong.
+It raises `Malformed`, which names the operation, its line in the source and what is wrong. What
+must hold of layouts is in `verify_placed`.
 """
 
 from __future__ import annotations
@@ -8,21 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from blockstep.ir.core import Function, Operation, Region, Value
+from blockstep.ir.malformed import Malformed
 from blockstep.ir.structure import TERMINATORS
+from blockstep.ir.verify_placed import verify_placed
 from blockstep.language import types as ty
-
-
-class Malformed(Exception):
-    """The IR breaks one of its own rules: a bug in whoever made it."""
-
-    def __init__(self, operation: Operation | None, message: str) -> None:
-        where = "" if operation is None else f"{operation.name}: "
-        place = ""
-        if operation is not None and operation.location is not None:
-            span = operation.location.span
-            place = f" (from {span.file}:{span.line})"
-        super().__init__(f"{where}{message}{place}")
-        self.operation = operation
 
 
 def verify(function: Function) -> None:
@@ -34,6 +24,7 @@ def verify(function: Function) -> None:
     returned = tuple(v.type for v in last.operands)
     if returned != function.results:
         raise Malformed(last, f"returns {returned}, the function is declared {function.results}")
+    verify_placed(function)
 
 
 def _region(region: Region, visible: set[Value], owner: Operation | None) -> None:

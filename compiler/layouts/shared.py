@@ -1,7 +1,7 @@
 """How a block lies in shared memory, and what it costs to get it there and back.
 
-A shared layout is a bijective linear map over F2 from addresses, counted in elements, to flat
-elements. Swizzles XOR the 16-byte chunk of an address with bits of its row. Costs follow the
+`SharedLayout` itself, a bijective linear map over F2 from addresses, counted in elements, to flat
+elements, is in blockstep/ir/layout.py. Swizzles XOR the 16-byte chunk of an address with bits of its row. Costs follow the
 memory's rule: 32 banks of 4 bytes; an access of 4 bytes per lane or fewer is served in one
 wavefront, of 8 in two (16 lanes each), of 16 in four, and lanes that want different words of one
 bank need one more wavefront each. Lanes that want the same word share it.
@@ -11,49 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import prod
 
 from blockstep.compiler.layouts import axes, f2
 from blockstep.compiler.layouts.linear import ByLane
-from blockstep.ir.layout import Layout, rank, xor
+from blockstep.ir.layout import Layout, SharedLayout, rank, xor
 
 BANKS = 32
 WORD = 4  # bytes of one bank
 WIDEST = 16  # bytes of the widest access of one lane
-
-
-@dataclass(frozen=True)
-class SharedLayout:
-    """Which element lies at each address, both counted in elements.
-
-    Raises ValueError unless every element has exactly one address."""
-
-    shape: tuple[int, ...]
-    elements: tuple[int, ...]
-    """The element at address 1, 2, 4, …"""
-
-    def __post_init__(self) -> None:
-        bits = axes.bits_of(prod(self.shape))
-        if len(self.elements) != bits or rank(self.elements) != bits:
-            raise ValueError(f"{self.elements} gives not each of 2**{bits} elements one address")
-
-    @cached_property
-    def addresses(self) -> tuple[int, ...]:
-        """The address of element 1, 2, 4, …: the inverse of `elements`."""
-        return f2.inverse(self.elements, len(self.elements))
-
-    def element(self, address: int) -> int:
-        """The flat index of the element at an address."""
-        return xor(self.elements, address)
-
-    def address(self, element: int) -> int:
-        """The address of an element, given its flat index."""
-        return xor(self.addresses, element)
-
-    def __str__(self) -> str:
-        shape = "x".join(map(str, self.shape)) or "scalar"
-        return f"shared<{shape}; {','.join(map(str, self.elements))}>"
 
 
 def _axis_addresses(shape: Sequence[int], axis: int) -> list[int]:
@@ -205,3 +170,18 @@ def cost(layout: Layout, shared: SharedLayout, itemsize: int) -> tuple[int, int]
     ideal = 32 >> lane_bits_at_once(itemsize * vector)
     count = (1 << rank(layout.registers)) // vector
     return count * (ideal + bank_conflicts(layout, shared, itemsize, vector)), count
+
+
+__all__ = [
+    "Access",
+    "SharedLayout",
+    "accesses",
+    "bank_conflicts",
+    "cost",
+    "lane_addresses",
+    "row_major",
+    "swizzle_128b",
+    "swizzled",
+    "wavefronts",
+    "widest",
+]

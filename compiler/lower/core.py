@@ -8,7 +8,7 @@ Invariant: control flow of a kernel is uniform over the CTA, so barriers inside 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from blockstep.compiler.debug_info import DebugInfo
@@ -16,7 +16,7 @@ from blockstep.compiler.layouts import redundant
 from blockstep.compiler.lower.options import Options
 from blockstep.compiler.lower.plan import Plan
 from blockstep.compiler.lower.text import Builder, Item, scalar_type, vector
-from blockstep.ir import Function, Layout, Operation, Value
+from blockstep.ir import Function, Layout, Operation, Value, flight
 from blockstep.ir.layout import LANE_BITS
 from blockstep.language import types as ty
 from blockstep.language.region import Region
@@ -400,8 +400,9 @@ class Lowering:
         return self.plan.add(size, 16, self.position, self.position).name
 
     def allocate(self, size: int, alignment: int, value: Value) -> str:
-        """`size` bytes of shared memory until the last use of a value: an i32 offset."""
-        last = max((self.positions[use] for use, _ in value.uses), default=self.position)
+        """`size` bytes of shared memory, an i32 offset, until the last use of a value, and until
+        the products in flight that read them are waited for."""
+        last = max((self.positions[use] for use in _readers(value)), default=self.position)
         return self.plan.add(size, alignment, self.position, last).name
 
     def shared_address(self, offset: str) -> str:
@@ -416,6 +417,16 @@ class Lowering:
     def shared_pointer(self, offset: str) -> str:
         """The shared memory at a byte offset: a ptr addrspace(3)."""
         return self.b.value(f"getelementptr i8, ptr addrspace(3) {SHARED}, i32 {offset}")
+
+
+def _readers(value: Value) -> Iterator[Operation]:
+    """The operations that need the memory of a block or a ring."""
+    for use, _ in value.uses:
+        yield use
+        if use.name == "slot":
+            yield from _readers(use.results[0])
+        if flight.in_flight(use):
+            yield from (wait for wait, _ in flight.users([use]) if wait.name == "dot_wait")
 
 
 __all__ = ["LOWERINGS", "RULES", "SHARED", "Lowering", "Unlowered", "computes", "lowers"]

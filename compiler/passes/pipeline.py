@@ -324,7 +324,8 @@ def _after_first_product(body: Region, last: Operation) -> Operation:
 
 def _going_round(loop: Operation) -> list[Operation]:
     """The waits for the loop's products, if the sums of each only go round the loop: they are
-    carried, and nothing but the product itself touches them."""
+    carried, and nothing but the product itself touches them. What the products read must outlive
+    the iteration: a slot does, a factor that each iteration writes anew does not."""
     (body,) = loop.regions
     found = []
     for operation in body.walk():
@@ -341,8 +342,18 @@ def _going_round(loop: Operation) -> list[Operation]:
             return []
         if after[0][1] != sums.index - 1:
             return []
+        if any(_written_anew(factor, body) for factor in operation.operands[:2]):
+            return []
         found.append(wait)
     return found
+
+
+def _written_anew(factor: Value, body: Region) -> bool:
+    """Whether the loop's body computes a factor and puts it into shared memory itself."""
+    producer = factor.producer
+    if producer is None or not isinstance(factor.layout, SharedLayout):
+        return False
+    return producer.parent is body and producer.name != "slot"
 
 
 def _insert_behind(operation: Operation, new: Operation) -> None:

@@ -10,6 +10,7 @@ from blockstep.compiler.layouts import axes
 from blockstep.compiler.layouts.shared import SharedLayout, widest
 from blockstep.compiler.passes.boxes import Boxed, boxed
 from blockstep.compiler.passes.effects import is_pure
+from blockstep.compiler.passes.ordering import may_run_ahead
 from blockstep.ir import Operation, Value
 
 LEAST = 4  # bytes that one asynchronous copy of a lane moves at least
@@ -56,7 +57,11 @@ def prefetches(loop: Operation, engine: bool) -> list[Prefetch]:
     """The loads of a loop that can run ahead; `engine`: whether there is a copy engine."""
     (body,) = loop.regions
     found = [one for one in (_candidate(op, engine) for op in body.operations) if one is not None]
-    return [one for one in found if slice_of(loop, one.inputs) is not None]
+    return [
+        one
+        for one in found
+        if may_run_ahead(one.load, loop) and slice_of(loop, one.inputs) is not None
+    ]
 
 
 def _candidate(load: Operation, engine: bool) -> Prefetch | None:

@@ -49,7 +49,7 @@ class Part:
         else:
             result.array = self.rows(value.array)
         result.origin, result.limits = value.origin, value.limits
-        result.taints = value.taints
+        result.taints, result.flight = value.taints, value.flight
         result.undefined = frozenset(self.take(m) for m in value.undefined)
         result.implies = frozenset(self.take(m) for m in value.implies)
         return result
@@ -73,6 +73,7 @@ class Scattered:
         self._held: list[Any] = [None] * len(values)
         self._origins: list[Any] = [None] * len(values)
         self._taints: list[frozenset[str]] = [frozenset()] * len(values)
+        self._flights: list[frozenset[Any]] = [frozenset()] * len(values)
 
     def put(self, chosen: Any, results: Sequence[Lanes]) -> None:
         """The values of some programs."""
@@ -89,12 +90,13 @@ class Scattered:
             rows = np.broadcast_to(full, (1, 1, len(chosen), *shape))
             self._held[number][chosen] = rows.reshape(len(chosen), *shape)
             self._taints[number] = self._taints[number] | result.taints
+            self._flights[number] = self._flights[number] | result.flight
 
     def lanes(self) -> list[Lanes]:
         """The values over the whole batch."""
         out = []
-        for value, held, origin, taints in zip(
-            self.values, self._held, self._origins, self._taints, strict=True
+        for value, held, origin, taints, flight in zip(
+            self.values, self._held, self._origins, self._taints, self._flights, strict=True
         ):
             result = Lanes(value.type)
             data = held.reshape(self.lead + value.type.shape)
@@ -106,7 +108,7 @@ class Scattered:
                 result.const = data.astype(np.int64)
             else:
                 result.array = data
-            result.origin, result.taints = origin, taints
+            result.origin, result.taints, result.flight = origin, taints, flight
             out.append(result)
         return out
 

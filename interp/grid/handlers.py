@@ -9,7 +9,7 @@ import numpy as np
 
 from blockstep.interp import atomics
 from blockstep.interp.control import breaks_hint
-from blockstep.interp.grid import memory, taints
+from blockstep.interp.grid import asynchronous, memory, taints
 from blockstep.interp.grid.lanes import LEAD, Box, Lanes, carry, of_array
 from blockstep.interp.grid.lanes import constant as constant_lanes
 from blockstep.interp.grid.memory import Suspicion, Touch
@@ -278,8 +278,16 @@ def hint(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     return [x]
 
 
+def barrier(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """A barrier orders what is in order here anyway, but for what is asynchronous."""
+    machine.log.barrier()
+    if machine.asynchronous is not None:
+        machine.asynchronous.barrier(machine.asynchronous.running(machine))
+    return []
+
+
 def nothing(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-    """A barrier orders what is in order here anyway."""
+    """Dependent launches: here one launch ends before the next begins."""
     machine.log.barrier()
     return []
 
@@ -319,7 +327,8 @@ HANDLERS: dict[str, Callable[[GridMachine, Operation, tuple[Any, ...]], list[Lan
     "assert": check,
     "assume": assume,
     "hint": hint,
-    "barrier": nothing,
+    "barrier": barrier,
     "gdc_wait": nothing,
     "gdc_launch_dependents": nothing,
+    **asynchronous.HANDLERS,
 }

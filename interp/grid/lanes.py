@@ -33,7 +33,7 @@ class Lanes:
     """One IR value in one batch."""
 
     __slots__ = ("type", "const", "strides", "array", "box", "limits", "origin", "undefined",
-                 "taints", "implies", "moved", "_dense")  # fmt: skip
+                 "taints", "implies", "moved", "flight", "_dense")  # fmt: skip
 
     def __init__(self, type: dtype) -> None:
         self.type = type
@@ -47,6 +47,7 @@ class Lanes:
         self.taints: frozenset[str] = NONE
         self.implies: frozenset[Any] = NONE  # masks that are on wherever this one is
         self.moved: dict[Any, Lanes] = {}  # this mask stretched or permuted, by how
+        self.flight: frozenset[Any] = NONE  # products whose sums this is, still in flight
         self._dense: Any = None
 
     @property

@@ -3,7 +3,8 @@
 Every operation is one NumPy call for the whole batch. What the step machine would report is not
 worked out here: where an access, a value or an order cannot be *proved* clean, `Suspicion` is raised,
 memory is put back, and the step machine runs the launch and says what is wrong. So the findings are
-the same by construction, and a clean launch costs what its arithmetic costs.
+the same by construction, and a clean launch costs what its arithmetic costs. It runs placed IR as
+well, unjudged: `asynchronous` says what of that is checked.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from blockstep.interp.grid import divergence, taints
 from blockstep.interp.grid.arena import arena
+from blockstep.interp.grid.asynchronous import Asynchronous
 from blockstep.interp.grid.handlers import HANDLERS
 from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, carry, constant, of_array
 from blockstep.interp.grid.memory import Suspicion
@@ -54,6 +56,7 @@ class GridMachine:
     examples: list[tuple[int, int, int]] = field(default_factory=list)
     stores: dict[int, Any] = field(default_factory=dict)  # first store to memory nobody filled
     reads: dict[int, Any] = field(default_factory=dict)  # such memory that was read
+    asynchronous: Asynchronous | None = None  # what is under way in the batch, in placed IR
 
     def run(self) -> None:
         """Every program instance. Raises Suspicion where the step machine is needed."""
@@ -103,6 +106,8 @@ class GridMachine:
             [_coordinates(origin[axis], lead[axis], axis) for axis in range(LEAD)]
         )
         self.touched = np.zeros(lead, bool)
+        if self.plan.is_placed:
+            self.asynchronous = Asynchronous(self.function, origin, lead)
         self.log.begin_batch()
         environment: Environment = {}
         for parameter in self.function.parameters:
@@ -136,6 +141,8 @@ class GridMachine:
             results = structured(self, operation, environment)
         else:
             operands = self._operands(operation, environment)
+            if self.asynchronous is not None:
+                self.asynchronous.check(self, operation, operands)
             handler = HANDLERS.get(operation.name)
             if handler is not None:
                 results = handler(self, operation, operands)
@@ -151,8 +158,13 @@ class GridMachine:
             return tuple(values)
         return tuple([next(values) if there else None for there in slots])
 
-    def evaluate(self, operation: Operation, operands: tuple[Lanes, ...]) -> list[Lanes]:
-        """An operation with a meaning."""
+    def evaluate(
+        self,
+        operation: Operation,
+        operands: tuple[Lanes, ...],
+        attributes: dict[str, Any] | None = None,
+    ) -> list[Lanes]:
+        """An operation with a meaning, which may be told less than the operation's attributes."""
         op, kinds = operation.op, [r.type for r in operation.results]
         rule = RULES.get(op.name)
         if rule is not None:
@@ -161,7 +173,8 @@ class GridMachine:
                 return [found if op.name in _OWN_MARKS else carry(found, *operands)]
             if found is not None and not any(_marked(x) for x in operands if x is not found):
                 return [found]
-        attributes = operation.attributes
+        if attributes is None:
+            attributes = operation.attributes
         if op.family in PADS_BLOCK:
             arrays = [x.data() for x in operands]
         else:

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from blockstep.ir import Function, Operation, Value
+from blockstep.ir import PLACED, Function, Operation, Value
 
 PASSES_POINTERS = frozenset(
     {"addptr", "splat", "broadcast", "expand_dims", "permute", "reshape", "select", "box_pointers",
-     "hint", "bitcast", "int_to_pointer", "join", "cat", "flip", "gather"}
+     "hint", "bitcast", "int_to_pointer", "join", "cat", "flip", "gather",
+     "convert"}
 )  # fmt: skip
 ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
-READS = frozenset({"load", "atomic_rmw", "atomic_cas", "atomic_load"})
+READS = frozenset({"load", "async_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
+POINTERS = {"async_copy": 3}  # which operand is the pointer, where it is not the first
 WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
 
 
@@ -33,6 +35,7 @@ class Plan:
     read: frozenset[str] | None
     has_atomics: bool
     has_dot: bool
+    is_placed: bool  # it moves blocks between holders, which may run beside it
 
 
 def plan(function: Function) -> Plan:
@@ -55,7 +58,10 @@ def plan(function: Function) -> Plan:
         if operation.name == "while" and _polls(operation):
             raise Refused("a loop may wait for another program instance")
     dots = any("dot" in o.name for o in operations)
-    return Plan(_reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots)
+    placed = any(o.name in PLACED for o in operations)
+    return Plan(
+        _reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots, placed
+    )
 
 
 def _polls(loop: Operation) -> bool:
@@ -93,7 +99,8 @@ def _reached(operations: list[Operation], kinds: frozenset[str]) -> frozenset[st
     names: set[str] = set()
     for operation in operations:
         if operation.name in kinds:
-            sources = set(_sources(operation.operands[0], set()))
+            pointer = operation.operands[POINTERS.get(operation.name, 0)]
+            sources = set(_sources(pointer, set()))
             if None in sources:
                 return None
             names |= {name for name in sources if name is not None}

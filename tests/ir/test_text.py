@@ -3,11 +3,26 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import blockstep
 import blockstep.language as tl
+from blockstep.compiler.compile import place
 from blockstep.compiler.frontend import build
-from blockstep.ir import Function, Malformed, ParseError, dump, parse, verify
+from blockstep.compiler.layouts import swizzle_128b
+from blockstep.compiler.lower import Options
+from blockstep.ir import (
+    Function,
+    Layout,
+    Malformed,
+    ParseError,
+    SharedLayout,
+    dump,
+    parse,
+    verify,
+)
+from tests.compiler.layouts.random_layouts import layouts
 
 FLOATS = tl.pointer_type(tl.float32)
 
@@ -100,3 +115,69 @@ def test_a_clone_has_the_same_text_and_shares_nothing() -> None:
     store = next(o for o in copy.walk() if o.name == "store")
     store.erase()
     assert dump(original) == text
+
+
+@pytest.mark.parametrize("locations", [True, False])
+def test_placed_text_parses_back_to_the_same_text(locations: bool) -> None:
+    text = dump(place(_ir(), Options(), {}), locations)
+    assert " layout<16; r=" in text
+    again = parse(text)
+    verify(again)
+    assert dump(again, locations) == text
+
+
+def test_the_arguments_of_a_region_keep_their_layouts() -> None:
+    again = parse(dump(place(_ir(), Options(), {})))
+    loop = next(o for o in again.walk() if o.name == "for")
+    carried = loop.regions[0].arguments[1]
+    assert isinstance(carried.layout, Layout)
+    assert carried.layout == loop.results[0].layout
+
+
+def test_a_run_is_read() -> None:
+    layout = "layout<64; r=1; l=2,4,8,16,32; w=0>"
+    text = f"func @f() -> () const {{}} {{\n  %0 = arange {{start=0, end=64}} : int32[64] {layout} run 2\n  return\n}}"
+    function = parse(text)
+    assert function.body.operations[0].results[0].run == 2
+    assert dump(function) == text
+
+
+@given(layout=layouts())
+def test_a_layout_reads_back(layout: Layout) -> None:
+    assert Layout.parse(str(layout)) == layout
+
+
+@given(rows=st.integers(3, 8), columns=st.integers(3, 7), width=st.sampled_from([32, 64, 128]))
+def test_a_layout_of_shared_memory_reads_back(rows: int, columns: int, width: int) -> None:
+    shape = (1 << rows, 1 << columns)
+    itemsize = 2 if shape[1] * 2 >= width else 16
+    shared = swizzle_128b(shape, (1, 0), itemsize, width)
+    assert SharedLayout.parse(str(shared)) == shared
+    for element in range(0, shape[0] * shape[1], 7):
+        assert shared.element(shared.address(element)) == element
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        ("layout<64; r=1; l=2,4,8,16; w=>", "5 lane bases"),
+        ("layout<64; q=1>", "not a layout"),
+        ("shared<8; 1,2,3>", "one address"),
+        ("shared<8; 1,2,8>", "one address"),
+        ("shared<8; r=1>", "not a layout of shared memory"),
+    ],
+)
+def test_a_wrong_layout_is_refused_with_its_line(layout: str, said: str) -> None:
+    text = f"func @f() -> () const {{}} {{\n  %0 = slot %1 : fp32[64] {layout}\n  return\n}}"
+    with pytest.raises(ParseError, match=f"line 2: .*{said}"):
+        parse(text.replace(" %1", ""))
+
+
+def test_a_value_of_python_is_only_named() -> None:
+    text = 'func @f() -> () const {FN=host "some.function"} {\n  return\n}'
+    assert dump(parse(text)) == text
+
+
+def test_a_result_after_an_operation_without_operands_is_no_operand_of_it() -> None:
+    text = "func @f(%n.0: int32) -> () const {} {\n  barrier\n  %1 = add %n.0, %n.0 : int32\n  return\n}"
+    assert dump(parse(text)) == text

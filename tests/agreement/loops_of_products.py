@@ -1,0 +1,193 @@
+"""Kernels that the compiler pipelines: loops of products with copies that run ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import blockstep as triton
+import blockstep.language as tl
+
+Array = np.ndarray[Any, Any]
+
+
+@triton.jit
+def product(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Nothing masked; the sums go round the loop."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    p = tl.program_id(0)
+    at = a + (p * BM + rm[:, None]) * n + rk[None, :]
+    bt = b + rk[:, None] * BN + rn[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for _ in range(trips):
+        acc = tl.dot(tl.load(at), tl.load(bt), acc)
+        at += BK
+        bt += BK * BN
+    tl.store(c + (p * BM + rm[:, None]) * BN + rn[None, :], acc)
+
+
+@triton.jit
+def masked(a, b, c, rows, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """The last block of k is a part, and so are the last rows."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    rm += tl.program_id(0) * BM
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, n, BK):
+        inside = rk < n - k
+        on = (rm[:, None] < rows) & inside[None, :]
+        x = tl.load(a + rm[:, None] * n + k + rk[None, :], mask=on, other=0.0)
+        y = tl.load(b + (k + rk[:, None]) * BN + rn[None, :], mask=inside[:, None], other=0.0)
+        acc += tl.dot(x, y)
+    tl.store(c + rm[:, None] * BN + rn[None, :], acc, mask=rm[:, None] < rows)
+
+
+@triton.jit
+def uneven(a, b, c, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Program instances take different numbers of turns, some of them none."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    p = tl.program_id(0)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(p % 5):
+        x = tl.load(a + (p * BM + rm[:, None]) * n + k * BK + rk[None, :])
+        y = tl.load(b + (k * BK + rk[:, None]) * BN + rn[None, :])
+        acc = tl.dot(x, y, acc)
+    tl.store(c + (p * BM + rm[:, None]) * BN + rn[None, :], acc)
+
+
+@triton.jit
+def twice(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A loop in a loop: the ring is used again, as a persistent kernel does."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    for p in range(2):
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(trips):
+            x = tl.load(a + (p * BM + rm[:, None]) * n + k * BK + rk[None, :])
+            y = tl.load(b + (k * BK + rk[:, None]) * BN + rn[None, :])
+            acc = tl.dot(x, y, acc)
+        tl.store(c + (p * BM + rm[:, None]) * BN + rn[None, :], acc)
+
+
+@triton.jit
+def scaled(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """One factor is copied ahead, the other computed in each turn."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(trips):
+        x = tl.load(a + rm[:, None] * n + k * BK + rk[None, :])
+        y = tl.load(b + (k * BK + rk[:, None]) * BN + rn[None, :])
+        acc = tl.dot(x, y * 2, acc)
+    tl.store(c + rm[:, None] * BN + rn[None, :], acc)
+
+
+@triton.jit
+def chained(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Each turn multiplies what the one before stored: no load of `a` may run ahead of it."""
+    rm, rk = tl.arange(0, BM), tl.arange(0, BK)
+    for k in range(trips):
+        x = tl.load(a + (k * BM + rm[:, None]) * BK + rk[None, :])
+        y = tl.load(b + rk[:, None] * BK + rk[None, :])
+        z = tl.dot(x, y).to(tl.float16)
+        tl.store(a + ((k + 1) * BM + rm[:, None]) * BK + rk[None, :], z)
+
+
+@triton.jit
+def written(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Each turn stores, but elsewhere."""
+    rm, rk = tl.arange(0, BM), tl.arange(0, BK)
+    for k in range(trips):
+        x = tl.load(a + (k * BM + rm[:, None]) * BK + rk[None, :])
+        y = tl.load(b + rk[:, None] * BK + rk[None, :])
+        tl.store(c + (k * BM + rm[:, None]) * BK + rk[None, :], tl.dot(x, y))
+
+
+@triton.jit
+def attention(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    """Two products of an iteration, the first of which the second needs."""
+    rm, rn, rd = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
+    rm += tl.program_id(0) * BM
+    x = tl.load(q + rm[:, None] * D + rd[None, :])
+    most = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    for start in range(0, n, BN):
+        y = tl.load(k + (start + rn[None, :]) * D + rd[:, None])
+        s = tl.dot(x, y)
+        new = tl.maximum(most, tl.max(s, 1))
+        weight = tl.exp2(s - new[:, None])
+        scale = tl.exp2(most - new)
+        total = total * scale + tl.sum(weight, 1)
+        z = tl.load(v + (start + rn[:, None]) * D + rd[None, :])
+        acc = tl.dot(weight.to(tl.float16), z, acc * scale[:, None])
+        most = new
+    tl.store(out + rm[:, None] * D + rd[None, :], acc / total[:, None])
+
+
+def numbers(*shape: int, kind: Any = np.float16) -> Array:
+    """Small random numbers, the same ones each time."""
+    return np.random.default_rng(len(shape)).integers(-4, 5, shape).astype(kind)
+
+
+Launch = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]
+
+
+def _sums(rows: int, columns: int) -> Array:
+    return np.zeros((rows, columns), np.float32)
+
+
+def _product(trips: int, stages: int, kind: Any = np.float16, warps: int = 4) -> Launch:
+    a, b = numbers(128, 32 * max(trips, 1), kind=kind), numbers(32 * max(trips, 1), 64, kind=kind)
+    arguments = (a, b, _sums(128, 64), a.shape[1], trips, 64, 64, 32)
+    return product, (2,), arguments, {"num_stages": stages, "num_warps": warps}
+
+
+def _masked() -> Launch:
+    return masked, (2,), (numbers(96, 80), numbers(80, 64), _sums(96, 64), 96, 80, 64, 64, 32), {}
+
+
+def _uneven() -> Launch:
+    a, b = numbers(7 * 64, 128), numbers(128, 64)
+    return uneven, (7,), (a, b, _sums(7 * 64, 64), 128, 64, 64, 32), {}
+
+
+def _twice() -> Launch:
+    a, b = numbers(128, 160), numbers(160, 64)
+    return twice, (1,), (a, b, _sums(128, 64), 160, 5, 64, 64, 32), {}
+
+
+def _scaled() -> Launch:
+    a, b = numbers(64, 192), numbers(192, 64)
+    return scaled, (1,), (a, b, _sums(64, 64), 192, 6, 64, 64, 32), {}
+
+
+def _stored(kernel: Any) -> Launch:
+    a, b = numbers(5 * 64, 32), np.eye(32, dtype=np.float16)
+    return kernel, (1,), (a, b, _sums(4 * 64, 32), 32, 4, 64, 32, 32), {}
+
+
+def _attention() -> Launch:
+    q, k, v = numbers(128, 64), numbers(192, 64), numbers(192, 64)
+    return attention, (2,), (q, k, v, _sums(128, 64), 192, 64, 64, 64), {}
+
+
+LAUNCHES: dict[str, Callable[[], Launch]] = {
+    "no turns": lambda: _product(0, 3),
+    "one turn": lambda: _product(1, 3),
+    "three turns": lambda: _product(3, 3),
+    "six turns": lambda: _product(6, 3),
+    "two slots": lambda: _product(4, 2),
+    "five slots": lambda: _product(6, 5),
+    "eight warps": lambda: _product(4, 3, warps=8),
+    "masks": _masked,
+    "uneven turns": _uneven,
+    "a ring used again": _twice,
+    "a factor is computed": _scaled,
+    "what is stored": lambda: _stored(written),
+    "attention": _attention,
+}
+
+
+def in_order() -> Launch:
+    """A loop whose loads must not run ahead."""
+    return _stored(chained)
