@@ -3,8 +3,9 @@
 `PEER_MODE=interpreter` leaves `is_interpreter()` true. `PEER_MODE=paths` sets it to false, so that
 the tests take the paths that an interpreter is expected to skip (bf16, reduced dot precisions,
 narrow atomics); the target then calls itself "blockstep", because tests read PTX from a kernel
-where the target calls itself "cuda", and nothing here makes PTX. A test that takes longer than
-`PEER_LIMIT` seconds fails.
+where the target calls itself "cuda", and nothing here makes PTX. `PEER_MODE=gpu` compiles every kernel
+and runs it on the CUDA device that its arguments lie on. A test that takes longer than `PEER_LIMIT`
+seconds fails.
 """
 
 import os
@@ -18,7 +19,7 @@ import blockstep
 
 LIMIT = int(os.environ.get("PEER_LIMIT", "60"))
 
-os.environ["TRITON_INTERPRET"] = "0" if os.environ.get("PEER_MODE") == "paths" else "1"
+os.environ["TRITON_INTERPRET"] = "1" if os.environ.get("PEER_MODE") == "interpreter" else "0"
 blockstep.install()
 
 if os.environ.get("PEER_MODE") == "paths":

@@ -2,10 +2,13 @@
 
     python benchmarks/peer_tests.py DIR [--files FILE ...] [--unmarked] [--mode interpreter|paths]
                                         [--jobs N] [-k EXPR] [--json FILE]
+    python benchmarks/peer_tests.py DIR --mode gpu|triton|both [--files FILE ...] …
 
 DIR is a checkout of Triton 3.6 or its `python/test` folder; its files are linked into a temporary
 folder and none is changed. Without `--mode` both are run, see `peer_plugin.py`. Without `--unmarked`
-only the tests run that Triton marks for its own interpreter.
+only the tests run that Triton marks for its own interpreter. `gpu` runs all tests of the files on a
+CUDA device through blockstep's compiler, `triton` through the Triton that is installed, `both` one
+after the other, and tells what only Triton passes.
 """
 
 from __future__ import annotations
@@ -51,6 +54,14 @@ UNMARKED = [
     "runtime/test_autotuner.py",
     "runtime/test_specialize.py",
 ]
+ON_DEVICE = [
+    "language/test_core.py",
+    "language/test_standard.py",
+    "language/test_random.py",
+    "language/test_conversions.py",
+    "language/test_block_pointer.py",
+    "language/test_tensor_descriptor.py",
+]
 HERE = Path(__file__).resolve().parent
 
 
@@ -58,13 +69,18 @@ def main() -> int:
     options = _options()
     files = options.files or (UNMARKED if options.unmarked else MARKED)
     modes = [options.mode] if options.mode else ["interpreter", "paths"]
+    modes = ["triton", "gpu"] if options.mode == "both" else modes
+    if modes[-1] in ("gpu", "triton"):
+        files = options.files or ON_DEVICE
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="peer-tests-") as folder:
         units = _arrange(options.folder, Path(folder))
         for mode in modes:
             results[mode] = _run(mode, units, files, options)
             _print(mode, results[mode])
-    if len(modes) == 2:
+    if options.mode == "both":
+        _print_loss(results)
+    elif len(modes) == 2:
         _print_gain(results)
     if options.json:
         for result in results.values():
@@ -81,7 +97,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--unmarked", action="store_true", help="only the tests that are not marked"
     )
-    parser.add_argument("--mode", choices=["interpreter", "paths"])
+    parser.add_argument("--mode", choices=["interpreter", "paths", "gpu", "triton", "both"])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for one mode")
     parser.add_argument("--limit", type=int, default=60, help="seconds for one test")
@@ -103,10 +119,14 @@ def _arrange(given: Path, folder: Path) -> Path:
 
 def _run(mode: str, units: Path, files: list[str], options: argparse.Namespace) -> dict[str, Any]:
     report = units.parent / f"{mode}.xml"
+    on_device = mode in ("gpu", "triton")
+    marked = ["-m", "not interpreter" if options.unmarked else "interpreter"]
     command = [
-        *(sys.executable, "-m", "pytest", "-q", "--tb=short", "--device=cpu", "-W", "ignore"),
-        *("-p", "peer_plugin", "-p", "no:cacheprovider", f"--junitxml={report}", "-n", str(options.jobs)),
-        *("-m", "not interpreter" if options.unmarked else "interpreter"),
+        *(sys.executable, "-m", "pytest", "-q", "--tb=short", "-W", "ignore"),
+        f"--device={'cuda' if on_device else 'cpu'}",
+        *([] if mode == "triton" else ["-p", "peer_plugin"]),
+        *("-p", "no:cacheprovider", f"--junitxml={report}", "-n", str(options.jobs)),
+        *([] if on_device else marked),
         *(["-k", options.only] if options.only else []),
         *files,
     ]  # fmt: skip
@@ -195,6 +215,19 @@ def _print_gain(results: dict[str, Any]) -> None:
         f"\nskipped as an interpreter: {len(skipped)}; of those pass on the other paths: {gained}"
     )
     print(f"passed in one of the two: {either} of {len({**first, **second})}")
+
+
+def _print_loss(results: dict[str, Any]) -> None:
+    """What Triton passes on this device and we do not."""
+    theirs, ours = results["triton"]["cases"], results["gpu"]["cases"]
+    passed = [name for name, outcome in theirs.items() if outcome == "passed"]
+    lost = [name for name in passed if ours.get(name) != "passed"]
+    share = 100 * (len(passed) - len(lost)) / max(len(passed), 1)
+    print(f"\nof {len(passed)} that Triton passes we pass {len(passed) - len(lost)} ({share:.2f} %)")
+    kinds = Counter(name.partition("[")[0] for name in lost)
+    for name, count in kinds.most_common(60):
+        print(f"  {count:6}  {name}")
+    results["lost"] = {"cases": {}, "totals": {"failed": 0}, "by_test": dict(kinds)}
 
 
 def _environment() -> dict[str, Any]:

@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True)
     for name, command, text in (
         ("run", _run, "run a script with `import triton` meaning blockstep, unjudged"),
-        ("check", _check, "run a script with every checker on; exit 1 if there is an error"),
+        ("check", _check, "run a script with the checkers on; exit 1 if there is an error"),
         ("debug", _debug, "run a script and stop in pdb at the first line of a program instance"),
         ("dump", _dump, "run a script up to a launch of one kernel and print the kernel's IR"),
     ):
@@ -129,6 +129,7 @@ def _common(sub: argparse.ArgumentParser) -> None:
 def _judging(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--only", metavar="NAMES", help="judge only these checkers or kinds (a,b)")
     sub.add_argument("--skip", metavar="NAMES", help="leave these checkers or kinds out")
+    sub.add_argument("--precision", action="store_true", help="say where each NaN is born, too")
     sub.add_argument("--launch", metavar="N[:M]", help="judge only these launches, from 1")
     sub.add_argument("--max-findings", type=int, metavar="N", help="keep at most N findings")
     sub.add_argument("--seeds", type=int, default=1, metavar="N", help="try N orders")
@@ -171,6 +172,7 @@ def _options(told: Any) -> Options:
         programs=programs,
         only=_names(getattr(told, "only", None)),
         skip=_names(getattr(told, "skip", None)) or frozenset(),
+        precision=getattr(told, "precision", False),
         kernel=told.kernel if told.judged else None,
         launches=_launches(getattr(told, "launch", None)),
         max_findings=getattr(told, "max_findings", None),

@@ -39,10 +39,14 @@ class Options:
     """Only these program instances run (None: all)."""
 
     only: frozenset[str] | None = None
-    """Checkers or kinds that are judged (None: all)."""
+    """Checkers or kinds that are judged (None: all but `precision`)."""
 
     skip: frozenset[str] = frozenset()
     """Checkers or kinds that are not judged."""
+
+    precision: bool = False
+    """Whether NaN is followed from where it is born to where it reaches memory or decides
+    something: no bug by itself, so only where it is asked for."""
 
     kernel: str | None = None
     """Only launches of this kernel are judged."""

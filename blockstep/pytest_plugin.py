@@ -22,6 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--blockstep", action="store_true", help="judge the kernels that tests launch")
     group.addoption("--blockstep-only", metavar="NAMES", help="only these checkers or kinds (a,b)")
     group.addoption("--blockstep-skip", metavar="NAMES", help="leave these checkers or kinds out")
+    group.addoption(
+        "--blockstep-precision", action="store_true", help="say where each NaN is born, too"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,7 +44,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     only = item.config.getoption("--blockstep-only")
     skip = item.config.getoption("--blockstep-skip")
     with check(
-        only=only.split(",") if only else None, skip=skip.split(",") if skip else ()
+        only=only.split(",") if only else None,
+        skip=skip.split(",") if skip else (),
+        precision=item.config.getoption("--blockstep-precision"),
     ) as report:
         try:
             yield

@@ -9,9 +9,12 @@ from blockstep.compiler import passes
 from blockstep.compiler.analysis import Hint
 from blockstep.compiler.emit import emit
 from blockstep.compiler.lower import Module, Options, lower
+from blockstep.compiler.passes.barriers import Barriers
+from blockstep.compiler.passes.descriptors import Descriptors
 from blockstep.compiler.passes.flight import Flight
 from blockstep.compiler.passes.inline import Inline
 from blockstep.compiler.passes.pipeline import Pipeline
+from blockstep.compiler.passes.products import Products
 from blockstep.compiler.placement import Place
 from blockstep.ir import Function, verify
 
@@ -48,12 +51,15 @@ def pipeline(options: Options, hints: Mapping[str, Hint]) -> list[passes.Pass]:
     """The passes, in order."""
     return [
         Inline(),
+        Descriptors(),
+        Products(options.capability),
         *[one for one, _ in passes.PIPELINE],
-        Place(options.num_warps, options.capability, hints),
+        Place(options.num_warps, options.capability, options.num_ctas, hints),
         Flight(),
-        Pipeline(options.num_stages),
+        Pipeline(options.num_stages, options.capability),
         passes.CSE(),
         passes.DCE(),
+        Barriers(),
     ]
 
 

@@ -74,7 +74,7 @@ def _printed(value: Any, kind: ty.dtype, as_hex: bool) -> str:
 def assume(machine: StepMachine, op: Op, operands: Operands, attributes: Attributes) -> None:
     (condition,) = operands
     false = ~np.asarray(condition.handle, bool)
-    if np.any(false) and not condition.marks:
+    if np.any(false) and not set(condition.marks or ()) - {"nan"}:
         machine.report(FalseHint, user_site(), hint="assume", lanes=Lanes.of(false))
 
 

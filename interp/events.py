@@ -3,7 +3,8 @@
 A machine knows no checker and a checker knows no machine: machines call the hooks below, in this
 order, and checkers answer with events (`blockstep.findings`), which are data without words.
 
-    launch  (instance  (access | atomic | barrier)*  instance_end)*  launch_end   ...   session_end
+    launch  argument*  (instance  (access | atomic | barrier | value | branch)*  instance_end)*
+        launch_end   ...   session_end
 
 An instance that waits is left in the middle and entered again, so hooks carry the program
 instance. `access` comes before memory is touched, `atomic` right after an atomic was. The lanes
@@ -26,6 +27,7 @@ import numpy.typing as npt
 from blockstep.findings import Access, Event, Program, Site, Span
 from blockstep.interp.memory import AddressSpace, View
 from blockstep.language.frames import callers_of
+from blockstep.language.op import Op
 
 Flags = npt.NDArray[np.bool_]
 
@@ -94,8 +96,18 @@ class Checker:
     def session_end(self) -> None:
         """Nothing more will be launched; said to checkers that live longer than one launch."""
 
-    def sink(self, what: str, value: Any, site: Site) -> None:
-        """`value` decides something at `site`: a branch, an address, a mask, a loop's bound."""
+    def argument(self, name: str, value: Any) -> None:
+        """What a parameter of the kernel holds, before the first program instance begins."""
+
+    def value(
+        self, program: Program, op: Op, operands: Any, attributes: dict[str, Any], result: Any
+    ) -> Any:
+        """An operation was evaluated, its accesses included. The answer takes the result's place:
+        the same elements, perhaps with a facet. (Heard from `FollowedMachine` only.)"""
+        return result
+
+    def branch(self, program: Program, value: Any, site: Site) -> None:
+        """The scalar `value` decides a branch. (Heard from `FollowedMachine` only.)"""
 
     def found(
         self, event: type[Event], site: Site | None, program: Program | None, **fields: Any

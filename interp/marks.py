@@ -10,7 +10,8 @@ Invariant: `lanes` is a boolean array that broadcasts to the value's shape. One 
 
 What ends a mark, and why: `and`/`or` with an operand that decides the bit alone (a mask `m & p` is
 defined where m is off); bit mixing, unsigned remainders and conversion to float end *wrapped*,
-since hashes and random numbers wrap on purpose.
+since hashes and random numbers wrap on purpose; the answer of a comparison with *nan* ends in a
+float and where it only chooses (`tl.where(x > 0, x, 0)`), which is how NaN is discarded on purpose.
 """
 
 from __future__ import annotations
@@ -61,7 +62,11 @@ def spread(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any], result
         if op.name in KILLS.get(name, ()) or _leaves_integers(name, op, operands, results[0]):
             continue
         taints = [_taint(x, name) for x in operands]
-        found = next(t for t in taints if t is not None)
+        if name == "nan" and op.family is Family.SELECT:
+            taints[0] = None
+        found = next((t for t in taints if t is not None), None)
+        if found is None:
+            continue
         lanes = [_lanes(x, t) for x, t in zip(operands, taints, strict=True)]
         moved = _RULES[op.family](op, operands, attributes, lanes, results)
         for each, marked in zip(results, moved, strict=True):
@@ -78,11 +83,11 @@ def _lanes(x: Any, taint: Taint | None) -> Any:
 
 
 def _leaves_integers(name: str, op: Op, operands: tuple[Any, ...], result: tensor) -> bool:
-    if name != "wrap":
+    if name not in ("wrap", "nan"):
         return False
     if result.type.scalar.is_floating():
         return True
-    return op.name == "irem" and result.type.scalar.is_int_unsigned()
+    return name == "wrap" and op.name == "irem" and result.type.scalar.is_int_unsigned()
 
 
 def _union(lanes: list[Any]) -> Any:

@@ -165,7 +165,8 @@ class StepMachine:
             if active is not None:
                 lanes = lanes & active
             if np.any(lanes):
-                told = lanes if told is None else told | lanes
+                if name != "nan":  # a doubt: what comes of it is still reported
+                    told = lanes if told is None else told | lanes
                 mark = taint.born()
                 if mark is None:  # an unread element: it has told on the load
                     continue

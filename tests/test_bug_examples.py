@@ -18,7 +18,7 @@ PROGRAMS = sorted(FOLDER.glob("*.py"))
 TITLE = "# What the tool says:\n#\n"
 COMMAND = re.compile(r"blockstep check (.*?) ?examples/")
 # Of other machines, or of none.
-LATER = {"precision", "internal", "barrier", "async", "compiler"}
+LATER = {"internal", "barrier", "async", "compiler"}
 
 
 def judged(program: Path) -> Verdict:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blockstep.diagnostics import launches, memory, races, values
+from blockstep.diagnostics import launches, memory, precision, races, values
 from blockstep.diagnostics.explain import explain
 from blockstep.diagnostics.render import render, render_all, summary
 from blockstep.diagnostics.words import Words
@@ -29,6 +29,7 @@ from blockstep.findings import (
     InternalFault,
     LanesDisagree,
     Misaligned,
+    NaNReached,
     NeverWritten,
     OrderDependent,
     OutOfBounds,
@@ -55,6 +56,7 @@ WORDING: dict[type[Event], Callable[[Any], Words]] = {
     RerunDiffers: launches.rerun_differs,
     Deadlock: races.deadlock,
     UndefinedReached: values.undefined_reached,
+    NaNReached: precision.nan_reached,
     DividedByZero: values.divided_by_zero,
     ShiftTooFar: values.shift_too_far,
     CastLoses: values.cast_loses,

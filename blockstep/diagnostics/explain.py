@@ -214,17 +214,25 @@ EXPLANATIONS: dict[str, Explanation] = {
         "Elements that the mask of the assert switches off.",
     ),
     "precision": Explanation(
-        "A value with fewer right bits than its type has, compared with a float64 shadow.",
+        "NaN reaches memory (a store, an atomic), is a condition itself, or is compared and "
+        "the answer decides a branch, a mask, an address or a loop. NaN is often legal, so "
+        "this is only judged where it is asked for: --precision beside the other checkers, "
+        "or --only precision. The finding says where the NaN was born: the operation, the "
+        "program instance, the element and its operands; or that it came in with an argument.",
         """
         @triton.jit
-        def grow(out_ptr):
-            acc = tl.zeros((1,), tl.float16)
-            for _ in range(4096):
-                acc += 1.0                                       # stays at 2048
-            tl.store(out_ptr + tl.arange(0, 1), acc)
+        def softmax(x_ptr, out_ptr, BLOCK: tl.constexpr):
+            offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            x = tl.load(x_ptr + offs)                            # a row of -inf: all masked
+            e = tl.exp(x - tl.max(x, axis=0))                    # -inf - -inf
+            tl.store(out_ptr + offs, e / tl.sum(e, axis=0))
         """,
-        "Accumulate in float32 and convert once, at the store.",
-        "Errors within the usual rounding of the operations that ran.",
+        "Look at the operands of the birth. `-inf - -inf`: replace the maximum of a row that "
+        "is masked everywhere. `inf - inf`, `inf / inf`: something overflowed before; scale, "
+        "or compute in float32. `0 / 0`: guard the divisor. `0 * inf`: choose with tl.where "
+        "instead of multiplying by a mask. rsqrt of a number below zero: clamp the variance.",
+        "NaN that tl.where, a maximum or a mask discards; comparisons that only choose "
+        "(tl.where(x > 0, x, 0)); tests for NaN (x == x) and for infinity.",
     ),
     "compile": Explanation(
         "A kernel that the language does not allow: types that do not meet, shapes that "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from blockstep.diagnostics import source
+from blockstep.diagnostics import precision, source
 from blockstep.diagnostics.words import (
     Words,
     argument_fact,
@@ -60,6 +60,8 @@ _ORIGIN = {
 def undefined_reached(event: UndefinedReached) -> Words:
     """A marked value at a place where it matters."""
     mark = event.mark
+    if mark.cause == "nan":
+        return precision.comparison_reached(event, _ROLE[event.sink])
     outside = f"outside {mark.type_text or 'the type'}"
     state = {"wrap": "wrapped", "cast": outside}.get(mark.cause, "undefined")
     label = outside if mark.cause == "cast" else f"{state} here"

@@ -95,11 +95,11 @@ def lanes_text(lanes: Lanes) -> str:
         return f"all {plural(lanes.total, 'element')}" if lanes.total > 1 else "its only element"
     if not lanes.is_box:
         return f"{lanes.count} of {lanes.total} elements ({_some(lanes)})"
+    noun = "element" if lanes.count == 1 else "elements"
     if len(lanes.shape) == 1:
-        noun = "element" if lanes.count == 1 else "elements"
         return f"{noun} {range_text(*lanes.box[0])} of {lanes.total}"
     box = ", ".join(range_text(*side) for side in lanes.box)
-    return f"elements [{box}] of {list(lanes.shape)}"
+    return f"{noun} [{box}] of {list(lanes.shape)}"
 
 
 def _some(lanes: Lanes) -> str:

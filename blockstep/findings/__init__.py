@@ -18,6 +18,7 @@ from blockstep.findings.events import (
     Mark,
     MarkCause,
     Misaligned,
+    NaNReached,
     NeverWritten,
     OrderDependent,
     OutOfBounds,
@@ -47,7 +48,15 @@ from blockstep.findings.model import (
     names,
     unknown_names,
 )
-from blockstep.findings.parts import Argument, Event, Lanes, Touch, elements_of
+from blockstep.findings.parts import (
+    Argument,
+    Birth,
+    BirthHow,
+    Event,
+    Lanes,
+    Touch,
+    elements_of,
+)
 from blockstep.findings.report import Filters, LaunchRecord, Report
 
 __all__ = [
@@ -59,6 +68,8 @@ __all__ = [
     "AccessKind",
     "Argument",
     "AssertFailed",
+    "Birth",
+    "BirthHow",
     "CastLoses",
     "CompileFault",
     "Deadlock",
@@ -78,6 +89,7 @@ __all__ = [
     "Mark",
     "MarkCause",
     "Misaligned",
+    "NaNReached",
     "NeverWritten",
     "OrderDependent",
     "OutOfBounds",

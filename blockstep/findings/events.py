@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from blockstep.findings.model import Element, Program, Severity, Span
-from blockstep.findings.parts import Argument, Event, Lanes, Touch
+from blockstep.findings.parts import Argument, Birth, Event, Lanes, Touch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,20 @@ class ReadUnwritten(Event):
     elements: tuple[Element, ...] = ()
 
 
-MarkCause = Literal["masked-load", "unwritten", "division", "shift", "wrap", "cast"]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NaNReached(Event):
+    """NaN is stored, goes into an atomic, or is itself the condition of a branch."""
+
+    kind: ClassVar[str] = "precision"
+    sink: Literal["store", "atomic", "branch"]
+    op: str
+    lanes: Lanes
+    birth: Birth  # of the first of them
+    argument: Argument | None = None
+    elements: tuple[Element, ...] = ()
+
+
+MarkCause = Literal["masked-load", "unwritten", "division", "shift", "wrap", "cast", "nan"]
 Sink = Literal[
     "store", "atomic", "branch", "address", "mask", "loop-bound", "assert", "dot", "print"
 ]
@@ -141,6 +154,7 @@ _MARK_KIND: dict[str, str] = {
     "unwritten": "uninitialised",
     "division": "division",
     "cast": "cast",
+    "nan": "precision",
 }
 
 
@@ -151,17 +165,19 @@ class Mark:
     cause: MarkCause
     span: Span
     program: Program | None = None
-    op: str = ""  # "*", "//", "<<"; of casts "narrow" (an integer), "convert"
+    op: str = ""  # "*", "//", "<<", ">="; of casts "narrow" (an integer), "convert"
     type_text: str = ""  # int32: the type whose range was left
     operands: tuple[str, ...] = ()  # values of the first lane, as a reader would write them
     exact: str = ""  # what the result would be without a width
     result: str = ""  # what it is
     argument: str | None = None  # of a masked load
+    birth: Birth | None = None  # of the NaN that was compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndefinedReached(Event):
-    """A marked value (undefined, or wrapped) decides something at `span`."""
+    """A marked value (undefined, wrapped, the answer to a comparison with NaN) decides something at
+    `span`."""
 
     kind: ClassVar[str] = "uninitialised"
     mark: Mark

@@ -40,6 +40,7 @@ class Kind:
     checker: str
     severity: Severity
     title: str
+    usual: bool = True  # judged unless it is skipped; else only where it is asked for by name
 
 
 KINDS: dict[str, Kind] = {
@@ -102,7 +103,8 @@ KINDS: dict[str, Kind] = {
             "precision",
             "precision",
             Severity.WARNING,
-            "a value with fewer right bits than its type has",
+            "NaN reaches memory or decides something",
+            usual=False,
         ),
         Kind("compile", "compile", Severity.ERROR, "a kernel that the language does not allow"),
         Kind("unsupported", "unsupported", Severity.ERROR, "a limit of blockstep"),
@@ -194,8 +196,10 @@ class Finding:
 
 
 def names(chosen: frozenset[str] | None, kind: str) -> bool:
-    """Whether a set of checkers and kinds names this kind; None names everything."""
-    return chosen is None or kind in chosen or KINDS[kind].checker in chosen
+    """Whether a set of checkers and kinds names this kind; None names all that are usual."""
+    if chosen is None:
+        return KINDS[kind].usual
+    return kind in chosen or KINDS[kind].checker in chosen
 
 
 def unknown_names(chosen: frozenset[str]) -> list[str]:

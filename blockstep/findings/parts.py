@@ -1,4 +1,5 @@
-"""The parts of an event: argument, lanes, the two sides of a race; and `Event`, what all share.
+"""The parts of an event: argument, lanes, the two sides of a race, the birth of a NaN; and `Event`,
+what all share.
 
 Invariant: elements are multi-indices into the argument, lanes are positions in the block, and both
 are capped where they are made, so that an event stays small however large the block.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -104,6 +105,31 @@ class Touch:
         return (
             "atomic" if self.op.startswith("atomic") else "write" if "store" in self.op else "read"
         )
+
+
+BirthHow = Literal[
+    "computed",  # by one operation, of elements that were numbers: inf - inf
+    "combined",  # among the elements of a sum, a scan, a matrix product
+    "loaded",  # it lay in memory before the launch
+    "passed",  # as a scalar argument
+    "written",  # in the source: float("nan")
+    "bits",  # integer bits, read as a float
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """Where a value became NaN that had been numbers until then."""
+
+    how: BirthHow
+    span: Span
+    program: Program | None = None
+    op: str = ""  # as machines call it: "sub", "fdiv", "log", "reduce"; a libdevice function
+    operands: tuple[str, ...] = ()  # values of the element, as a reader would write them
+    element: Element = ()  # its position in the block that the operation made
+    type_text: str = ""  # float16: of the result
+    argument: str | None = None  # of a load; the name of a scalar argument
+    source: Element = ()  # of a load: the element of the argument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

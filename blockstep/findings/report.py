@@ -33,17 +33,20 @@ class LaunchRecord:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a report keeps: checkers or kinds by name (None: all), launches counted from 1."""
+    """What a report keeps: checkers or kinds by name (None: all that are usual), launches counted
+    from 1."""
 
     only: frozenset[str] | None = None
     skip: frozenset[str] = frozenset()
     kernel: str | None = None
     launches: tuple[int, int | None] | None = None  # first and last, both judged; None: to the end
     max_findings: int | None = None
+    also: frozenset[str] = frozenset()  # beside `only`: kinds that are not judged unasked
 
     def wants(self, kind: str) -> bool:
         """Whether findings of this kind are wanted at all."""
-        return names(self.only, kind) and not (self.skip and names(self.skip, kind))
+        chosen = names(self.only, kind) or names(self.also, kind)
+        return chosen and not names(self.skip, kind)
 
     def judges(self, kernel: str, number: int | None = None) -> bool:
         """Whether this launch of this kernel is to be judged."""

@@ -58,6 +58,26 @@ DOT_WAIT = _control(
     "`m n, … -> m n, …`: at most `pending` products are still in flight; those named are not.",
 )
 
+PHASES = _control(
+    "phases",
+    lambda **_: ty.int32,
+    "`->` int32: a barrier for each slot of a ring, which counts the bytes that have come.",
+)
+TENSOR_COPY = _control(
+    "tensor_copy",
+    _nothing,
+    "`, , , , … ->`: the copy engine starts to copy the box at some offsets of a descriptor's array "
+    "into a slot of a ring, if the scalar condition holds; the slot's barrier counts its bytes.",
+)
+PHASE_WAIT = _control(
+    "phase_wait", _nothing, "`, , ->`: waits until all bytes of a slot have come, in this phase."
+)
+PHASES_END = _control("phases_end", _nothing, "`->`: the barriers are not used any more.")
+
 PLACED: dict[str, Op] = {
-    op.name: op for op in (CONVERT, RING, ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT, SLOT, DOT_WAIT)
-}
+    op.name: op
+    for op in (
+        CONVERT, RING, ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT, SLOT, DOT_WAIT, PHASES, TENSOR_COPY,
+        PHASE_WAIT, PHASES_END,
+    )
+}  # fmt: skip

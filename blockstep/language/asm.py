@@ -22,17 +22,17 @@ def inline_asm_elementwise(
 
     Raises UnsupportedError for branches, memory accesses and instructions that are not known."""
     program = Program(str(unwrap(asm)), str(unwrap(constraints)))
-    wanted, count = unwrap(dtype), int(unwrap(pack))
+    wanted, count, pure = unwrap(dtype), int(unwrap(pack)), bool(unwrap(is_pure))
     several = isinstance(wanted, Iterable)
     types = tuple([unwrap(t) for t in wanted]) if several else (wanted,)
     inputs = _stretched([to_tensor(x) for x in args])
     if count > 1 and inputs and inputs[0].type.shape:
         shape = inputs[0].type.shape
         flat = [ravel(x) for x in inputs]
-        found = emit(ASM_PACKED, *flat, program=program, types=types, pack=count)
+        found = emit(ASM_PACKED, *flat, program=program, types=types, pack=count, pure=pure)
         found = [reshape(x, shape) for x in (found if len(types) > 1 else (found,))]
     else:
-        found = emit(ASM, *inputs, program=program, types=types)
+        found = emit(ASM, *inputs, program=program, types=types, pure=pure)
         found = found if len(types) > 1 else (found,)
     return tuple(found) if several else found[0]
 

@@ -4,7 +4,8 @@ Invariant: `handle` is whatever the machine in force computes with (a NumPy arra
 exactly `type.numpy` on the step machine); a machine may keep a block in a compact `form` until
 somebody asks for the handle. The facets beside it are owned by checkers and absent (None) almost
 always: `marks` maps a facet's name to the marked elements, `origin` is the argument view a pointer
-came from, `bounds` are limits of an integer value.
+came from, `bounds` are limits of an integer value. `births` (where each NaN was born) is not even
+set unless that checker was asked for: ask `blockstep.interp.births.births_of`.
 Operators and methods are attached in `blockstep.language.members`.
 """
 
@@ -22,7 +23,7 @@ from blockstep.language.types import dtype, tuple_type
 class tensor:
     """A value of the language: a block of elements, or a scalar (shape `()`)."""
 
-    __slots__ = ("_handle", "type", "form", "marks", "origin", "bounds", "stretched")
+    __slots__ = ("_handle", "type", "form", "marks", "origin", "bounds", "stretched", "births")
     __blockstep_value__ = True
     __array_ufunc__ = None  # NumPy arrays and scalars hand binary operators over to us
 
@@ -31,6 +32,7 @@ class tensor:
     marks: dict[str, Any] | None
     origin: Any
     bounds: builtins.tuple[int, int] | None
+    births: Any
     stretched: tensor | None  # this scalar repeated into a block, if the machine keeps that
 
     def __init__(self, handle: Any, type: dtype) -> None:

@@ -73,7 +73,9 @@ class Argument:
             return False
         if self.view is not None:
             return self.view.base % _ALIGNMENT == 0
-        return self.kind == "scalar" and self.type.is_int() and self.value % _ALIGNMENT == 0
+        if self.kind != "scalar" or not self.type.is_int() or self.type.is_int1():
+            return False
+        return bool(self.value % _ALIGNMENT == 0)
 
     def walk(self) -> Iterator[Argument]:
         """This argument and everything inside it."""

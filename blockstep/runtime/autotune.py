@@ -1,11 +1,11 @@
 """`triton.autotune`, `triton.heuristics`, `triton.Config`.
 
-On a machine that interprets, timing says nothing about the chip, so a configuration is chosen by a
-fixed rule (`BLOCKSTEP_AUTOTUNE`):
+Launches on a device are timed. On a machine that interprets, timing says nothing about the chip, so
+there a configuration is chosen by a fixed rule. `BLOCKSTEP_AUTOTUNE` chooses another:
 
-* `first` (default): the first configuration that runs. Nothing else is tried.
-* `measure`: every configuration is timed with `do_bench`. Passing `do_bench=` to the decorator
-  asks for this too.
+* `first` (default on the host): the first configuration that runs. Nothing else is tried.
+* `measure` (default on a device): every configuration is timed with `do_bench`. Passing `do_bench=`
+  to the decorator asks for this too.
 * `every`: every configuration is launched once, so that each is judged; the first that runs counts.
 * `rerun`: as `first`, and the kernel is launched a second time on what the first launch left.
   Arguments that then change would be wrong after Triton's own tuning, which launches many times on
@@ -40,6 +40,7 @@ from blockstep.errors import (
 from blockstep.language.interface import KernelInterface
 from blockstep.runtime import rerun, session
 from blockstep.runtime.config import Config, Hook, Pruning
+from blockstep.runtime.gpu.selection import on_device
 from blockstep.runtime.rerun import RerunChangesResult
 from blockstep.runtime.snapshot import Snapshot
 
@@ -55,9 +56,9 @@ NEVER = [float("inf")] * 3
 UNTRIED = [sys.float_info.max] * 3
 
 
-def rule() -> str:
-    """The rule in force."""
-    chosen = os.environ.get(ENVIRONMENT, RULES[0])
+def rule(on_device: bool = False) -> str:
+    """The rule in force for launches on a device, or for others."""
+    chosen = os.environ.get(ENVIRONMENT, RULES[1] if on_device else RULES[0])
     if chosen not in RULES:
         raise ValueError(f"{ENVIRONMENT}={chosen!r}: it is one of {', '.join(RULES)}")
     return chosen
@@ -106,13 +107,14 @@ class Autotuner(KernelInterface[Any]):
         self.bench_time = 0.0
         self.configs_timings: dict[Config, Any] = {}
         self._settled: dict[str, Any] | None = None
+        self._on_device = False  # the launches of the call that is tuned for
 
     @property
     def do_bench(self) -> Hook:
         """The user's timer, or one of ours."""
         if self._do_bench is not None:
             return self._do_bench
-        if rule() == "every":
+        if rule(self._on_device) == "every":
             return _once
         from blockstep.testing import do_bench
 
@@ -123,7 +125,7 @@ class Autotuner(KernelInterface[Any]):
     @property
     def measured(self) -> bool:
         """Whether every configuration is tried rather than taken by the fixed rule."""
-        return self._do_bench is not None or rule() in ("measure", "every")
+        return self._do_bench is not None or rule(self._on_device) in ("measure", "every")
 
     def _reset(self, kwargs: dict[str, Any], reset_only: bool = False) -> None:
         for name in self.reset_to_zero:
@@ -169,6 +171,8 @@ class Autotuner(KernelInterface[Any]):
             return self.best_config, result
         key = self._key(nargs, kwargs)
         if key not in self.cache:
+            current = session.current()
+            self._on_device = on_device([*nargs.values(), *kwargs.values()], current)
             began = time.perf_counter()
             if self.measured or self.user_defined_pre_hook or self.user_defined_post_hook:
                 self.cache[key] = self._tune(args, kwargs)

@@ -17,6 +17,7 @@ def check(
     *,
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
+    precision: bool = False,
     seed: int = 0,
     seeds: int = 1,
     programs: Iterable[Program] | None = None,
@@ -26,8 +27,9 @@ def check(
 ) -> Iterator[Report]:
     """Judges the launches inside; the report's `findings` fill up as they are made.
 
-    `only`, `skip`: checkers or kinds ("race", "bounds", …). `seed`: the order of program instances;
-    `seeds`: how many orders are tried. `programs`: run only these. `kernel`: judge only this one.
+    `only`, `skip`: checkers or kinds ("race", "bounds", …). `precision`: NaN is followed, too, from
+    where it is born (`only=["precision"]`: nothing else is judged). `seed`: the order of program
+    instances; `seeds`: how many orders are tried. `programs`: run only these. `kernel`: judge only this one.
     Raises ValueError for an unknown checker or kind. Findings are not raised: look at
     `report.errors`."""
     chosen = None if only is None else frozenset(only)
@@ -40,6 +42,7 @@ def check(
         judged=True,
         only=chosen,
         skip=unwanted,
+        precision=precision,
         seed=seed,
         seeds=seeds,
         programs=None if programs is None else tuple(programs),

@@ -48,6 +48,9 @@ def execute(
     shown = progress.Progress(machine) if current.options.progress else None
     try:
         values = {a.name: value_of(a) for a in bound.arguments}
+        for hook in hooks(machine.checkers, "argument"):
+            for name, value in values.items():
+                hook(name, value)
         instance = _instance(machine, body, values, shown, current)
         with np.errstate(all="ignore"), _collector_paused():
             machine.scheduler.run(instance)

@@ -95,7 +95,10 @@ def run(
     num_warps: int = 4,
 ) -> None:  # fmt: skip
     """Runs a launch on the grid machine. Raises Refused, with nothing done, where it cannot."""
-    machine = on_grid(function, bound, launched.grid, judged, launched.seed or 0, num_warps)
+    precise = judged and current.report.wants("precision")
+    machine = on_grid(
+        function, bound, launched.grid, judged, launched.seed or 0, num_warps, precise
+    )
     if judged and current.report.wants("grid"):
         checker = Grid(current.outputs)
         checker.launch(launched)
@@ -107,14 +110,14 @@ def run(
 
 def on_grid(
     function: JITFunction, bound: Bound, grid: tuple[int, int, int], judged: bool, seed: int = 0,
-    num_warps: int = 4,
+    num_warps: int = 4, precise: bool = False,
 ) -> GridMachine:  # fmt: skip
     """The machine after the launch. Raises Refused, with memory as it was, where it cannot run it
     or cannot prove it clean."""
     ir, chosen = compiled(function, bound, num_warps)
     if seed and chosen.has_atomics:
         raise Refused("atomics act in the order of the seed")
-    machine = GridMachine(ir, chosen, grid, arguments_of(bound), judged)
+    machine = GridMachine(ir, chosen, grid, arguments_of(bound), judged, precise)
     if judged:
         for storage in machine.storages(None).values():
             _ = storage.written  # looked up before the kernel writes: it tells what the host wrote

@@ -36,6 +36,7 @@ from blockstep.findings import (
 from blockstep.interp import breakpoints
 from blockstep.interp.checkers import checkers_for
 from blockstep.interp.events import Launched
+from blockstep.interp.followed import FollowedMachine
 from blockstep.interp.grid.plan import Refused
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
@@ -47,6 +48,7 @@ from blockstep.runtime.compiled import CompiledKernel, check_resources, speciali
 from blockstep.runtime.gpu import machine as gpu
 from blockstep.runtime.gpu.host_arrays import InPlace
 from blockstep.runtime.gpu.selection import check_choice, may_want, wants_gpu
+from blockstep.runtime.gpu.shortcut import Shortcut
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
 
@@ -57,6 +59,7 @@ WATCHED_MARKS = {
     "wrap": "overflow",
     "shift": "overflow",
     "cast": "cast",
+    "nan": "precision",
 }
 
 
@@ -130,7 +133,7 @@ def _on_gpu(
     knobs.runtime.launch_exit_hook(told)
     short = function.device_caches.get(SHORT)
     if short is None:
-        short = function.device_caches[SHORT] = gpu.Shortcut(function, device)
+        short = function.device_caches[SHORT] = Shortcut(function, device.faults)
     short.add(args, kwargs, bound, prepared)
     return handle
 
@@ -326,7 +329,8 @@ class _Plan:
         scheduler = Scheduler(self.grid, seed=seed, only=chosen.programs)
         report = self.current.report
         judged = self.judge is not None and report.filters.judges(self.kernel, self.number)
-        machine = StepMachine(
+        follows = judged and report.wants("precision")
+        machine = (FollowedMachine if follows else StepMachine)(
             self.kernel, self.grid, self.bound.space, scheduler, target.current(),
             self.options["num_warps"], (), self.judge, self.host, self.number,
             _watched(self.current) if judged or self.current.on_instance else frozenset(),

@@ -41,7 +41,12 @@ excused: ContextVar[tuple[type[BaseException], ...]] = ContextVar("blockstep_exc
 def make(options: Options, allow: Any = None) -> Session:
     """A session with an empty report for these options."""
     filters = Filters(
-        options.only, options.skip, options.kernel, options.launches, options.max_findings
+        options.only,
+        options.skip,
+        options.kernel,
+        options.launches,
+        options.max_findings,
+        frozenset({"precision"}) if options.precision else frozenset(),
     )
     known = allow if allow is not None else allow_lists.AllowList()
     report = Report(filters=filters, fail_on=Severity(options.fail_on), allow=known)

@@ -52,10 +52,49 @@ def _integer_to_integer(lw: Lowering, x: Item, target: ty.dtype) -> Item:
 
 def _integer_to_float(lw: Lowering, x: Item, target: ty.dtype) -> Item:
     how = "sitofp" if x.kind.is_int_signed() else "uitofp"
-    if target.is_fp8() or target.is_bf16():
-        wide = _llvm(lw, how, x, ty.float32)
-        return convert(lw, wide, target)
-    return _llvm(lw, how, x, target)
+    if not (target.is_fp8() or target.is_bf16()):
+        return _llvm(lw, how, x, target)
+    if x.kind.primitive_bitwidth < 32:
+        return convert(lw, _llvm(lw, how, x, ty.float32), target)
+    return convert(lw, _odd_from_integer(lw, x), target)
+
+
+# ---- rounded to odd: a second, narrower rounding of the result is a single one
+
+
+def _made_odd(lw: Lowering, value: str, inexact: str) -> str:
+    """A float32 that was cut off, with its last bit set where something was lost."""
+    bits = lw.b.value(f"bitcast float {value} to i32")
+    lost = lw.b.value(f"zext i1 {inexact} to i32")
+    odd = lw.b.value(f"or i32 {bits}, {lost}")
+    return lw.b.value(f"bitcast i32 {odd} to float")
+
+
+def odd_single(lw: Lowering, x: Item) -> Item:
+    """float64 to float32, to odd."""
+
+    def compute(v: str) -> str:
+        cut = lw.b.call("float", "llvm.nvvm.d2f.rz", [f"double {v}"])
+        back = lw.b.value(f"fpext float {cut} to double")
+        return _made_odd(lw, cut, lw.b.value(f"fcmp une double {back}, {v}"))
+
+    return lw.each(compute, ty.float32, x)
+
+
+def _odd_from_integer(lw: Lowering, x: Item) -> Item:
+    """32 or 64 bits of an integer to float32, to odd."""
+    there, back = {
+        (32, True): ("i2f", "f2i"), (32, False): ("ui2f", "f2ui"),
+        (64, True): ("ll2f", "f2ll"), (64, False): ("ull2f", "f2ull"),
+    }[x.kind.primitive_bitwidth, x.kind.is_int_signed()]  # fmt: skip
+    kind = x.element
+
+    def compute(v: str) -> str:
+        cut = lw.b.call("float", f"llvm.nvvm.{there}.rz", [f"{kind} {v}"])
+        whole = lw.b.call(kind, f"llvm.nvvm.{back}.rz", [f"float {cut}"])
+        return _made_odd(lw, cut, lw.b.value(f"icmp ne {kind} {whole}, {v}"))
+
+    return lw.each(compute, ty.float32, x)
 
 
 # float -> integer saturates, NaN gives 0: the instruction's own rule, which LLVM's fptosi lacks
@@ -80,18 +119,13 @@ def _float_to_integer(lw: Lowering, x: Item, target: ty.dtype) -> Item:
 
 
 def _float_to_narrow(lw: Lowering, x: Item, target: ty.dtype) -> Item:
-    """To 8 or 16 bits: the saturating instruction of that width."""
-    bits, signed = target.primitive_bitwidth, target.is_int_signed()
+    """To 16 bits by the saturating instruction of that width; to 8 the low byte of that."""
     source, letter = ("f32", "f") if x.element == "float" else ("f64", "d")
-    name = f"cvt.rzi.{'s' if signed else 'u'}{bits}.{source} $0, $1;"
+    text = f"cvt.rzi.{'s' if target.is_int_signed() else 'u'}16.{source} $0, $1;"
 
     def compute(v: str) -> str:
-        if bits == 16:
-            return lw.b.asm("i16", name, f"=h,{letter}", [f"{x.element} {v}"], effects=False)
-        wide = lw.b.asm(
-            "i32", name, f"=r,{letter}", [f"{x.element} {v}"], effects=False
-        )
-        return lw.b.value(f"trunc i32 {wide} to i8")
+        found = lw.b.asm("i16", text, f"=h,{letter}", [f"{x.element} {v}"], effects=False)
+        return found if target.itemsize == 2 else lw.b.value(f"trunc i16 {found} to i8")
 
     return lw.each(compute, target, x)
 
@@ -121,25 +155,22 @@ def _float_to_float(lw: Lowering, x: Item, target: ty.dtype, rounding: str) -> I
     if rounding == "rtz":
         return _toward_zero(lw, x, target)
     if source.is_fp64() and target.is_bf16():
-        return _double_to_bfloat(lw, x, target)
+        return convert(lw, odd_single(lw, x), target)
     return _llvm(lw, "fptrunc", x, target)
-
-
-def _double_to_bfloat(lw: Lowering, x: Item, target: ty.dtype) -> Item:
-    """Through float32, as Triton converts: two roundings."""
-    return convert(lw, _llvm(lw, "fptrunc", x, ty.float32), target)
 
 
 def _toward_zero(lw: Lowering, x: Item, target: ty.dtype) -> Item:
     if x.kind.is_fp64():
-        raise Unlowered("float64 rounded toward zero")
+        if target.is_fp32():
+            return lw.each(
+                lambda v: lw.b.call("float", "llvm.nvvm.d2f.rz", [f"double {v}"]), target, x
+            )
+        x = odd_single(lw, x)
     name = {"fp16": "f16", "bf16": "bf16"}[target.name]
     kind = scalar_type(target)
 
     def compute(v: str) -> str:
-        bits = lw.b.asm(
-            "i16", f"cvt.rz.{name}.f32 $0, $1;", "=h,f", [f"float {v}"], effects=False
-        )
+        bits = lw.b.asm("i16", f"cvt.rz.{name}.f32 $0, $1;", "=h,f", [f"float {v}"], effects=False)
         return lw.b.value(f"bitcast i16 {bits} to {kind}")
 
     return lw.each(compute, target, x)
@@ -195,9 +226,7 @@ def _address(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
 @computes("round_tf32")
 def _round_tf32(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
     def compute(v: str) -> str:
-        bits = lw.b.asm(
-            "i32", "cvt.rna.tf32.f32 $0, $1;", "=r,f", [f"float {v}"], effects=False
-        )
+        bits = lw.b.asm("i32", "cvt.rna.tf32.f32 $0, $1;", "=r,f", [f"float {v}"], effects=False)
         return lw.b.value(f"bitcast i32 {bits} to float")
 
     return lw.each(compute, x.kind, x)

@@ -1,63 +1,173 @@
-"""A block in another layout: registers renamed, or every element through shared memory."""
+"""A block in another layout, the cheapest way: registers renamed, lanes that shuffle, or shared
+memory.
+
+What goes through shared memory is stored once, by the first holder of each element, in vectors as
+wide as both layouts allow, at addresses swizzled against bank conflicts. Large blocks go in rounds.
+"""
 
 from __future__ import annotations
 
-from blockstep.compiler.layouts.shared import SharedLayout, accesses, widest
-from blockstep.compiler.lower import lanes
+from collections.abc import Callable
+
+from blockstep.compiler import layouts
+from blockstep.compiler.layouts.shared import Access, SharedLayout, accesses, widest
+from blockstep.compiler.lower import exchange, lanes
 from blockstep.compiler.lower.core import Lowering
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout, Value
 from blockstep.language import types as ty
+
+ROOM = 1 << 15  # bytes of shared memory that one conversion takes, if it can be done in rounds
 
 
 def convert(lw: Lowering, item: Item, source: Layout, target: Layout) -> Item:
     """`item`, held as `source` says, held as `target` says."""
     if source == target:
         return item
-    if (source.lanes, source.warps, source.ctas) == (target.lanes, target.warps, target.ctas):
-        where = {source.element(r, 0, 0): r for r in reversed(range(source.per_lane))}
-        wanted = [target.element(r, 0, 0) for r in range(target.per_lane)]
-        if all(element in where for element in wanted):
-            return lw.pick(item, [where[element] for element in wanted])
-    return _through_memory(lw, item, source, target)
+    chosen = layouts.plan(source, target, lanes.bytes_of(item.kind))
+    if isinstance(chosen, layouts.Nothing):
+        return item
+    if isinstance(chosen, layouts.Registers):
+        return lw.pick(item, chosen.permutation)
+    moved = lanes.as_bytes(lw, item)
+    if isinstance(chosen, layouts.Shuffle):
+        found = exchange.by_shuffles(lw, moved, chosen)
+    else:
+        found = _through_memory(lw, moved, source, target, chosen)
+    return lanes.from_bytes(lw, found, item.kind)
 
 
-def _through_memory(lw: Lowering, item: Item, source: Layout, target: Layout) -> Item:
-    size = lanes.bytes_of(item.kind)
-    scratch = lw.scratch(source.numel * size)
-    base = lw.base(source)
-    for r, width in _runs(source, size):
-        offset = _offset(lw, scratch, base, source.element(r, 0, 0), size)
-        part = lw.pick(item, range(r, r + width))
-        lanes.put(lw, offset, part)
-    lw.barrier()
-    base = lw.base(target)
-    found = []
-    for r, width in _runs(target, size):
-        offset = _offset(lw, scratch, base, target.element(r, 0, 0), size)
-        found.append(lanes.get(lw, offset, item.kind, width))
-    return lw.concatenate(found)
-
-
-def _runs(layout: Layout, size: int) -> list[tuple[int, int]]:
-    """First register and length of each run of registers that hold neighbours in memory."""
-    width = 1
-    for k, image in enumerate(layout.registers):
-        if image != 1 << k or width * size >= 16:
-            break
-        width *= 2
-    return [(r, width) for r in range(0, layout.per_lane, width)]
-
-
-def _offset(lw: Lowering, scratch: str, base: str, constant: int, size: int) -> str:
-    flat = lw.b.value(f"xor i32 {base}, {constant}") if constant else base
-    moved = lw.b.value(f"mul nuw nsw i32 {flat}, {size}") if size > 1 else flat
-    return lw.b.value(f"add nuw nsw i32 {scratch}, {moved}")
-
-
-def to_shared(
-    lw: Lowering, item: Item, source: Layout, target: SharedLayout, value: Value
+def _through_memory(
+    lw: Lowering, item: Item, source: Layout, target: Layout, chosen: layouts.Shared
 ) -> Item:
+    """At once, or in rounds if the block is large: a round moves the elements that agree in bits
+    which registers alone decide on both sides."""
+    size = lanes.bytes_of(item.kind)
+    bits = _apart(source, target, chosen.bytes)
+    mine, other = _Rounds(source, bits), _Rounds(target, bits)
+    swizzle = layouts.optimal_swizzle(mine.inner, other.inner, size) if bits else chosen.swizzle
+    place = lw.scratch(chosen.bytes >> len(bits))
+    found = []
+    for number in range(1 << len(bits)):
+        if number:
+            lw.barrier()
+        part = lw.pick(item, mine.registers(number))
+        store(lw, part, mine.inner, swizzle, widest(mine.inner, swizzle, size), place)
+        lw.barrier()
+        vector = widest(other.inner, swizzle, size)
+        found.append(load(lw, item.kind, other.inner, swizzle, vector, place))
+    return lw.pick(lw.concatenate(found), other.places())
+
+
+def _apart(source: Layout, target: Layout, size: int) -> list[int]:
+    """Bits of elements that tell rounds apart, the highest first, until a round has room."""
+    found = []
+    for bit in reversed(range(source.numel.bit_length() - 1)):
+        if size >> len(found) <= ROOM:
+            break
+        if all(_register_alone(one, 1 << bit) for one in (source, target)):
+            found.append(bit)
+    return found
+
+
+def _register_alone(layout: Layout, element: int) -> bool:
+    """Whether a bit of elements is exactly a register bit."""
+    moving = [basis for basis in layout.bases if basis & element]
+    return moving == [element] and element in layout.registers
+
+
+class _Rounds:
+    """A layout in rounds: what is left of it, `inner`, when some bits of elements are fixed."""
+
+    def __init__(self, layout: Layout, bits: list[int]) -> None:
+        self._count = layout.per_lane
+        self._fixed = [layout.registers.index(1 << bit) for bit in bits]
+        self.inner = layout
+        for bit in bits:  # the highest first, so those below stay in place
+            self.inner = _without(self.inner, bit)
+
+    def registers(self, number: int) -> list[int]:
+        """The registers of a round, in the order of those of `inner`."""
+        return [r for r in range(self._count) if self._round(r) == number]
+
+    def places(self) -> list[int]:
+        """Where each register is when the rounds' registers follow each other."""
+        rounds = [self.registers(number) for number in range(1 << len(self._fixed))]
+        order = [register for one in rounds for register in one]
+        return [order.index(register) for register in range(self._count)]
+
+    def _round(self, register: int) -> int:
+        return sum((register >> at & 1) << k for k, at in enumerate(self._fixed))
+
+
+def _without(layout: Layout, bit: int) -> Layout:
+    """The layout of the half in which a bit of elements, a register bit alone, is 0."""
+    low = (1 << bit) - 1
+
+    def squeezed(bases: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(b >> bit + 1 << bit | b & low for b in bases if b != 1 << bit)
+
+    return Layout(
+        (layout.numel // 2,),
+        *map(squeezed, (layout.registers, layout.lanes, layout.warps, layout.ctas)),
+    )
+
+
+def store(
+    lw: Lowering, item: Item, source: Layout, shared: SharedLayout, vector: int, place: str
+) -> None:
+    """Every element to its address, `vector` of them at once, by the first of its holders."""
+    address = _addresses(lw, source, shared, lanes.bytes_of(item.kind), place)
+    copies = layouts.redundant(source).registers
+    needed = [
+        access for access in accesses(source, shared, vector)
+        if any(not register & copies for slot in access.registers for register in slot)
+    ]  # fmt: skip
+
+    def write() -> None:
+        for access in needed:
+            part = lw.pick(item, [registers[0] for registers in access.registers])
+            lanes.put(lw, address(access), part)
+
+    lanes.guarded(lw, lw.leaders(source), write)
+
+
+def load(
+    lw: Lowering, kind: ty.dtype, target: Layout, shared: SharedLayout, vector: int, place: str
+) -> Item:
+    """Every element of a block in shared memory that a lane holds, `vector` of them at once."""
+    address = _addresses(lw, target, shared, lanes.bytes_of(kind), place)
+    pieces, where = [], [0] * target.per_lane
+    for number, access in enumerate(accesses(target, shared, vector)):
+        pieces.append(lanes.get(lw, address(access), kind, vector))
+        for slot, registers in enumerate(access.registers):
+            for register in registers:
+                where[register] = number * vector + slot
+    return lw.pick(lw.concatenate(pieces), where)
+
+
+def _addresses(
+    lw: Lowering, layout: Layout, shared: SharedLayout, size: int, place: str
+) -> Callable[[Access], str]:
+    """The byte offset of each access. Bits of the access that the thread's part never has are an
+    immediate; the others are XORed, once for all accesses that share them."""
+    moving = 0
+    for basis in (*layout.lanes, *layout.warps, *layout.ctas):
+        moving |= shared.address(basis)
+    base = lw.base(layout, lambda element: shared.address(element) * size)
+    turned: dict[int, str] = {}
+
+    def of(access: Access) -> str:
+        common = access.address & moving
+        if common not in turned:
+            own = lw.plus(base, common * size, disjoint=False)
+            turned[common] = lw.b.value(f"add nuw nsw i32 {place}, {own}")
+        return lw.plus(turned[common], (access.address ^ common) * size)
+
+    return of
+
+
+def to_shared(lw: Lowering, item: Item, source: Layout, target: SharedLayout, value: Value) -> Item:
     """A block in shared memory of its own, as `target` says, which the asynchronous units may read:
     its byte offset."""
     size = lanes.bytes_of(item.kind)
@@ -72,11 +182,5 @@ def to_shared(
 
 def fill(lw: Lowering, item: Item, source: Layout, target: SharedLayout, offset: str) -> None:
     """Writes every element to its address, as wide as the two layouts allow."""
-    size = lanes.bytes_of(item.kind)
-    width = widest(source, target, size)
-    base = lw.base(source, target.address)
-    for access in accesses(source, target, width):
-        part = lw.pick(item, [registers[0] for registers in access.registers])
-        flat = lw.b.value(f"xor i32 {base}, {access.address}") if access.address else base
-        moved = lw.b.value(f"mul nuw nsw i32 {flat}, {size}")
-        lanes.put(lw, lw.b.value(f"add nuw nsw i32 {offset}, {moved}"), part)
+    vector = widest(source, target, lanes.bytes_of(item.kind))
+    store(lw, lanes.as_bytes(lw, item), source, target, vector, offset)

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from blockstep.compiler.debug_info import DebugInfo
+from blockstep.compiler.layouts import redundant
 from blockstep.compiler.lower.options import Options
 from blockstep.compiler.lower.plan import Plan
 from blockstep.compiler.lower.text import Builder, Item, scalar_type, vector
 from blockstep.ir import Function, Layout, Operation, Value, flight
+from blockstep.ir.layout import LANE_BITS
 from blockstep.language import types as ty
 from blockstep.language.region import Region
 
@@ -26,6 +28,10 @@ LOWERINGS: dict[str, Lowers] = {}
 RULES: dict[str, Computes] = {}
 
 SHARED = "@shared_memory"
+MOVES_BYTES = frozenset(
+    {"cast", "bitcast", "select", "hint", "map", "asm", "asm_packed", "libdevice"}
+)
+"""Operations that take 8-bit floats as they are."""
 
 
 class Unlowered(Exception):
@@ -78,7 +84,10 @@ class Lowering:
         self.plan = Plan()
         self.position = 0  # of the operation being lowered
         self.positions = {operation: i for i, operation in enumerate(function.walk())}
-        self.strings: dict[str, str] = {}  # text -> name of a global constant
+        self.maps: dict[Any, Any] = {}  # tensor maps that the launch must pass
+        self.strings: dict[str, str] = {}  # text -> its definition as a global constant
+        self.locals: dict[str, int] = {}  # name -> bytes of a lane's local memory
+        self.faults = ""  # the address of the fault record: of kernels with assertions
         self.sites: list[tuple[str, Any]] = []  # assertions: message and location
         self.places = _debug_info(function) if options.line_info else None
         self.tid = self.lane = self.warp = ""
@@ -221,8 +230,29 @@ class Lowering:
             raise Unlowered(f"no elementwise lowering of `{name}`")
         width = next((i.count for i in items if i.count is not None), None)
         spread = [self.splat(i, width) for i in items]
+        if name not in MOVES_BYTES and any(i.kind.is_fp8() for i in spread):
+            return self._widened(name, attributes, kinds, spread)
         found = rule(self, attributes, kinds if len(kinds) > 1 else kinds[0], *spread)
         return found if isinstance(found, tuple) else (found,)
+
+    def _widened(
+        self, name: str, attributes: Mapping[str, Any], kinds: Sequence[ty.dtype],
+        items: Sequence[Item],
+    ) -> tuple[Item, ...]:  # fmt: skip
+        """8-bit floats are computed in float32 and rounded once: no bit differs from 8-bit
+        arithmetic (24 >= 2 p + 2)."""
+        wide = [
+            self.compute("cast", {"target": ty.float32}, [ty.float32], [i])[0]
+            if i.kind.is_fp8()
+            else i
+            for i in items
+        ]
+        results = [ty.float32 if k.scalar.is_fp8() else k for k in kinds]
+        found = self.compute(name, attributes, results, wide)
+        return tuple(
+            self.compute("cast", {"target": k.scalar}, [k], [item])[0] if k.scalar.is_fp8() else item
+            for item, k in zip(found, kinds, strict=True)
+        )
 
     def apply(self, region: Region, items: Sequence[Item]) -> list[Item]:
         """A function of scalars on vectors (or scalars)."""
@@ -310,15 +340,45 @@ class Lowering:
 
     def leaders(self, layout: Layout | None) -> str:
         """Whether this thread is the one that acts for all holders of the same elements: an i1."""
+        first = self._first_cta()
         if layout is None:
-            return self.b.value(f"icmp eq i32 {self.tid}, 0")
-        lanes = sum(1 << k for k, v in enumerate(layout.lanes) if v == 0)
-        warps = sum(1 << k for k, v in enumerate(layout.warps) if v == 0)
-        mask = lanes | warps << 5
+            return self.both(first, self.b.value(f"icmp eq i32 {self.tid}, 0"))
+        spare = redundant(layout)
+        mask = spare.lanes | spare.warps << LANE_BITS
         if not mask:
-            return "true"
+            return first
         copies = self.b.value(f"and i32 {self.tid}, {mask}")
-        return self.b.value(f"icmp eq i32 {copies}, 0")
+        return self.both(first, self.b.value(f"icmp eq i32 {copies}, 0"))
+
+    def _first_cta(self) -> str:
+        """Whether this CTA acts for its cluster, every CTA of which holds everything."""
+        if self.options.num_ctas == 1:
+            return "true"
+        return self.b.value(f"icmp eq i32 {self.cta()}, 0")
+
+    def both(self, a: str, b: str) -> str:
+        """The conjunction of two predicates."""
+        if a == "true":
+            return b
+        return a if b == "true" else self.b.value(f"and i1 {a}, {b}")
+
+    # ---- constant and local memory
+
+    def string(self, text: str) -> str:
+        """A text in memory, with a zero behind it: a ptr."""
+        data = text.encode("ascii") + b"\0"
+        names = list(self.strings)
+        name = f"@string{names.index(text) if text in self.strings else len(names)}"
+        content = "".join(chr(c) if chr(c).isalnum() or c == 32 else f"\\{c:02X}" for c in data)
+        self.strings[text] = (
+            f'{name} = private unnamed_addr addrspace(1) constant [{len(data)} x i8] c"{content}"'
+        )
+        return self.b.value(f"addrspacecast ptr addrspace(1) {name} to ptr")
+
+    def local(self, name: str, size: int) -> str:
+        """Memory of a lane's own, at least `size` bytes at a multiple of 8: a ptr."""
+        self.locals[name] = max(size, self.locals.get(name, 0))
+        return name
 
     # ---- shared memory
 

@@ -60,12 +60,15 @@ def _arange(lw: Lowering, operation: Operation) -> None:
     lw.bind(result, name)
 
 
+def program_coordinate(lw: Lowering, axis: int) -> str:
+    """The program's place along an axis of the grid: an i32."""
+    register = "ctaid" if lw.options.num_ctas == 1 else "clusterid"
+    return lw.b.call("i32", f"llvm.nvvm.read.ptx.sreg.{register}.{'xyz'[axis]}", [])
+
+
 @lowers("program_id")
 def _program_id(lw: Lowering, operation: Operation) -> None:
-    register = "ctaid" if lw.options.num_ctas == 1 else "clusterid"
-    axis = "xyz"[operation.attributes["axis"]]
-    found = lw.b.call("i32", f"llvm.nvvm.read.ptx.sreg.{register}.{axis}", [])
-    lw.bind(operation.results[0], found)
+    lw.bind(operation.results[0], program_coordinate(lw, operation.attributes["axis"]))
 
 
 @lowers("num_programs")

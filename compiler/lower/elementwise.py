@@ -120,8 +120,9 @@ def _division(quotient: bool) -> Any:
         if by is not None and by not in (0, -1):
             return _made(lw.b.value(f"{name} {x}, {y.name}"), x)
         bits = x.kind.primitive_bitwidth
-        if bits == 1:
-            raise Unlowered("division of int1")
+        if bits == 1:  # by 1, or by 0, which gives all ones
+            zero = lw.b.value(f"xor {y}, {lw.constant(1, y.kind, y.count).name}")
+            return _made(lw.b.value(f"or {x}, {zero}") if quotient else zero, x)
         if bits < 64:
             instruction = f"{'div' if quotient else 'rem'}.{'s' if signed else 'u'}32"
             return _narrow_division(lw, instruction, x, y, signed)

@@ -23,6 +23,9 @@ def to_registers(lw: Lowering, item: Item) -> list[str]:
         words = count * bits // 32
         name = lw.b.value(f"bitcast {item} to <{words} x i32>")
         return lw.parts(Item(name, ty.uint32, words))
+    if bits >= 8 and count > 1:  # two bytes
+        name = lw.b.value(f"bitcast {item} to i{count * bits}")
+        return [lw.b.value(f"zext i{count * bits} {name} to i32")]
     integer = vector(item.count, f"i{bits}")
     name = item.name
     if item.element != f"i{bits}":
@@ -41,6 +44,10 @@ def from_registers(lw: Lowering, words: list[str], kind: ty.dtype, count: int | 
         if joined.type == type:
             return Item(joined.name, kind.scalar, count)
         return Item(lw.b.value(f"bitcast {joined} to {type}"), kind.scalar, count)
+    if bits >= 8 and elements > 1:  # two bytes
+        integer = f"i{elements * bits}"
+        narrow = lw.b.value(f"trunc i32 {words[0]} to {integer}")
+        return Item(lw.b.value(f"bitcast {integer} {narrow} to {type}"), kind.scalar, count)
     wide = lw.join(words, ty.uint32, count)
     name = lw.b.value(f"trunc {wide} to {vector(count, f'i{bits}')}")
     if scalar_type(kind) != f"i{bits}":
@@ -72,12 +79,20 @@ def from_lane(lw: Lowering, item: Item, lane: str) -> Item:
     return from_registers(lw, words, item.kind, item.count)
 
 
-def _stored(lw: Lowering, item: Item) -> Item:
-    """An int1 is a byte in shared memory."""
+def as_bytes(lw: Lowering, item: Item) -> Item:
+    """An int1 travels as a byte; anything else as it is."""
     if not item.kind.is_int1():
         return item
     name = lw.b.value(f"zext {item} to {vector(item.count, 'i8')}")
     return Item(name, ty.int8, item.count)
+
+
+def from_bytes(lw: Lowering, item: Item, kind: ty.dtype) -> Item:
+    """The inverse of `as_bytes`."""
+    if not kind.is_int1():
+        return item
+    zero = lw.constant(0, ty.int8, item.count)
+    return Item(lw.b.value(f"icmp ne {item}, {zero.name}"), kind.scalar, item.count)
 
 
 def bytes_of(kind: ty.dtype) -> int:
@@ -87,7 +102,7 @@ def bytes_of(kind: ty.dtype) -> int:
 
 def put(lw: Lowering, offset: str, item: Item) -> None:
     """A value (an element or a vector of neighbours) to shared memory at a byte offset."""
-    item = _stored(lw, item)
+    item = as_bytes(lw, item)
     size = bytes_of(item.kind) * (item.count or 1)
     align = min(size, 16)
     pointer = lw.shared_pointer(offset)
@@ -101,11 +116,7 @@ def get(lw: Lowering, offset: str, kind: ty.dtype, count: int | None) -> Item:
     align = min(bytes_of(stored) * (count or 1), 16)
     pointer = lw.shared_pointer(offset)
     name = lw.b.value(f"load {wanted.type}, ptr addrspace(3) {pointer}, align {align}")
-    if not kind.is_int1():
-        return Item(name, kind.scalar, count)
-    zero = lw.constant(0, ty.int8, count)
-    found = lw.b.value(f"icmp ne {wanted.type} {name}, {zero.name}")
-    return Item(found, kind.scalar, count)
+    return from_bytes(lw, Item(name, stored.scalar, count), kind)
 
 
 def guarded(lw: Lowering, predicate: str, body: object) -> None:
@@ -122,6 +133,6 @@ def guarded(lw: Lowering, predicate: str, body: object) -> None:
 
 
 __all__ = [
-    "SHARED", "butterfly", "bytes_of", "from_lane", "from_registers", "get", "guarded", "put",
-    "to_registers",
+    "SHARED", "as_bytes", "butterfly", "bytes_of", "from_bytes", "from_lane", "from_registers",
+    "get", "guarded", "put", "to_registers",
 ]  # fmt: skip

@@ -7,8 +7,7 @@ instruction, never a branch. What lanes hold more than once is loaded by each an
 
 from __future__ import annotations
 
-from typing import Any
-
+from blockstep.compiler.layouts import redundant
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.text import Item, bits_of, vector
 from blockstep.ir import Operation, Value
@@ -189,23 +188,19 @@ def _store(lw: Lowering, operation: Operation) -> None:
     assert pointer is not None and value is not None
     layout = value.layout
     leader = lw.leaders(layout)
+    copies = redundant(layout).registers if layout is not None else 0  # others store the same
     width = operation.attributes.get("vector", 1)
     bits = memory_bits(value.type.scalar)
     number, word = words_of(width, bits)
     space = modifiers(operation, _STORE_CACHE)
     for registers in groups(lw.count(value), width):
-        if layout is not None and _is_copy(layout, registers[0]):
+        if registers[0] & copies:
             continue
         predicate = leader
         if mask is not None:
             predicate = both(lw, leader, _at(lw, lw[mask], registers[0]))
         words = to_words(lw, lw[value], registers, bits)
         write(lw, _at(lw, lw[pointer], registers[0]), predicate, words, number, word, space)
-
-
-def _is_copy(layout: Any, register: int) -> bool:
-    """Whether a register holds what a lower one of the lane holds already."""
-    return any(register >> k & 1 for k, image in enumerate(layout.registers) if image == 0)
 
 
 def both(lw: Lowering, a: str, b: str) -> str:

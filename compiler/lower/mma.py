@@ -42,11 +42,9 @@ def product(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
 
 
 def _words(lw: Lowering, operation: Operation, index: int, size: int) -> list[str]:
-    """The 32-bit registers of a factor's fragments; tf32 is rounded here."""
-    item = lw[operation.operands[index]]
-    if item.kind.is_fp32():
-        (item,) = lw.compute("round_tf32", {}, [ty.float32], [item])
-    return lanes.to_registers(lw, item)
+    """The 32-bit registers of a factor's fragments. The unit leaves out what tf32 has no bits
+    for."""
+    return lanes.to_registers(lw, lw[operation.operands[index]])
 
 
 def _start(lw: Lowering, acc: Item | None, count: int, kind: ty.dtype) -> list[str]:

@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from blockstep.compiler.faults import FAULTS
 from blockstep.compiler.lower import control
 from blockstep.compiler.lower.core import SHARED, Lowering, Unlowered
 from blockstep.compiler.lower.options import Options
+from blockstep.compiler.lower.tensor_copy import Map
 from blockstep.compiler.lower.text import Item, scalar_type
 from blockstep.errors import UnsupportedError
 from blockstep.ir import Function, Value
@@ -23,6 +25,7 @@ class Parameter:
 
     name: str
     kind: str
+    box: Map | None = None  # what a tensor map (`tensor_map`) describes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,10 @@ def lower(function: Function, options: Options) -> Module:
         if operation.name in ("for", "while"):
             inside = [lw.positions[inner] for inner in operation.walk()]
             lw.plan.loops.append((inside[0] + 1, inside[-1]))
+    for map_ in lw.maps.values():
+        attributes = 'byval([128 x i8]) align 64 "nvvm.grid_constant"'
+        declared.append(f"ptr {attributes} {map_.parameter}")
+        parameters.append(Parameter(map_.descriptor, "tensor_map", map_))
     shared = lw.plan.place()
     text = _text(lw, declared)
     return Module(text, symbol(function.name), tuple(parameters), shared, tuple(lw.sites))
@@ -75,6 +82,10 @@ def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:
         declared.append(f"{llvm} %p{number}")
         parameters.append(Parameter(_passed_as(value.name), kind))
         lw.bind(value, _argument(lw, value, kind, f"%p{number}"))
+    if any(operation.name == "assert" for operation in lw.function.walk()):
+        declared.append("ptr addrspace(1) %faults")
+        parameters.append(Parameter(FAULTS, "pointer"))
+        lw.faults = lw.b.value("ptrtoint ptr addrspace(1) %faults to i64")
     lw.tid = lw.b.call("i32", "llvm.nvvm.read.ptx.sreg.tid.x", [])
     lw.lane = lw.b.value(f"and i32 {lw.tid}, 31")
     lw.warp = lw.b.value(f"lshr i32 {lw.tid}, 5")
@@ -128,6 +139,7 @@ def _text(lw: Lowering, declared: list[str]) -> str:
         f"define ptx_kernel void @{symbol(lw.function.name)}({', '.join(declared)}) #0{scope} {{",
         "entry:",
         *[f"  {b.name} = add i32 {b.offset}, 0" for b in lw.plan.buffers],
+        *[f"  {name} = alloca [{n} x i8], align 8" for name, n in lw.locals.items()],
         *lw.b.lines,
         "}",
         f'attributes #0 = {{ "nvvm.reqntid"="{threads}" }}',

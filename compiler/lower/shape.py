@@ -25,6 +25,8 @@ def _reshape(lw: Lowering, operation: Operation) -> None:
     if result.layout is None:  # to a scalar: all lanes hold the only element
         item = lw[x]
         lw.bind(result, Item(lw.parts(item)[0], item.kind))
+    elif x.layout is None:
+        lw.bind(result, lw.splat(lw[x], lw.count(result)))
     else:
         _same_registers(lw, operation)
 
@@ -33,8 +35,6 @@ def _reshape(lw: Lowering, operation: Operation) -> None:
 def _permute(lw: Lowering, operation: Operation) -> None:
     """The image of each register moves with the axes, so the registers stay as they are."""
     _same_registers(lw, operation)
-
-
 
 
 @lowers("broadcast")
@@ -60,33 +60,6 @@ def _narrowed(flat: int, shape: tuple[int, ...], smaller: tuple[int, ...]) -> in
     return found
 
 
-@lowers("join")
-def _join(lw: Lowering, operation: Operation) -> None:
-    """Register bit 0 of the result chooses the operand."""
-    a, b = operation.operands
-    (result,) = operation.results
-    count = lw.count(a)
-    assert count is not None and lw.layout(result).registers[0] == 1
-    mask = ", ".join(f"i32 {i + half * count}" for i in range(count) for half in (0, 1))
-    name = lw.b.value(f"shufflevector {lw[a]}, {lw[b]}, <{2 * count} x i32> <{mask}>")
-    lw.bind(result, name)
-
-
-@lowers("split")
-def _split(lw: Lowering, operation: Operation) -> None:
-    (x,) = operation.operands
-    registers = lw.layout(x).registers
-    bit = registers.index(1)
-    count = lw.count(x)
-    assert count is not None
-    for half, result in enumerate(operation.results):
-        chosen = [r for r in range(count) if (r >> bit & 1) == half]
-        item = lw.pick(lw[x], chosen)
-        if result.layout is None:
-            item = Item(lw.parts(item)[0], item.kind)
-        lw.bind(result, item)
-
-
 @lowers("convert")
 def _convert(lw: Lowering, operation: Operation) -> None:
     (x,), (result,) = operation.operands, operation.results
@@ -94,5 +67,3 @@ def _convert(lw: Lowering, operation: Operation) -> None:
         lw.bind(result, to_shared(lw, lw[x], lw.layout(x), result.layout, result))
     else:
         lw.bind(result, convert(lw, lw[x], lw.layout(x), lw.layout(result)))
-
-

@@ -6,7 +6,6 @@ objects. Invariant: every line appended is one instruction of the open basic blo
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,11 +51,11 @@ def float_text(value: float, element: str) -> str:
     if element == "double":
         return "0x" + struct.pack(">d", value).hex()
     if element == "float":
-        if not math.isfinite(value):
-            return "0x" + struct.pack(">d", value).hex()
-        return "0x" + struct.pack(">d", struct.unpack(">f", struct.pack(">f", value))[0]).hex()
+        with np.errstate(over="ignore"):
+            return "0x" + struct.pack(">d", float(np.float32(value))).hex()
     if element == "half":
-        return "0xH" + np.float16(value).view(np.uint16).tobytes()[::-1].hex()
+        with np.errstate(over="ignore"):
+            return "0xH" + np.float16(value).view(np.uint16).tobytes()[::-1].hex()
     if element == "bfloat":
         return "0xR" + ml_dtypes.bfloat16(value).tobytes()[::-1].hex()
     raise ValueError(f"no float type: {element}")
@@ -149,7 +148,7 @@ class Builder:
     ) -> str:  # fmt: skip
         """Inline PTX. With `effects` it is neither moved nor left out."""
         kind = "asm sideeffect" if effects else "asm"
-        text = template.replace('"', "\\22").replace("\n", "\\0A").replace("\t", " ")
+        text = template.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A").replace("\t", " ")
         line = f'call {result} {kind} "{text}", "{constraints}"({", ".join(operands)})'
         if effects:
             line += " #1"  # convergent nounwind: see `module`

@@ -30,9 +30,12 @@ def is_pure(operation: Operation) -> bool:
     """Whether it may be repeated, moved and left out: its results depend on operands alone.
 
     A load is not: it may be out of bounds, which somebody wants to hear of. Division by zero is
-    pure here, because what comes of it is judged where the value is used."""
+    pure here, because what comes of it is judged where the value is used. Inline assembly is what
+    its author says."""
     op = operation.op
-    return not operation.regions and (op.family in _PURE or op.name in _PURE_CONTROL)
+    if operation.regions or not operation.attributes.get("pure", True):
+        return False
+    return op.family in _PURE or op.name in _PURE_CONTROL
 
 
 def is_plain(value: Value) -> bool:

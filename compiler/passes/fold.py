@@ -1,7 +1,7 @@
 """Folding through the operations' own meanings.
 
 Invariant: nothing is folded whose value a checker might mark (an integer that leaves its range, a
-division by zero, a shift past the width, a conversion out of range) or whose bits a constant cannot
+division by zero, a shift past the width, a conversion out of range, what is made of NaN) or whose bits a constant cannot
 hold (a NaN's payload, an address).
 """
 
@@ -82,6 +82,8 @@ def _evaluated(operation: Operation, numbers: list[Any]) -> Number | None:
 def _unmarked(operation: Operation, numbers: list[Any]) -> bool:
     """Whether no checker could object to the value."""
     name, kind = operation.name, operation.results[0].type.scalar
+    if any(n != n for n in numbers):
+        return False
     if name == "cast":
         return _converts(numbers[0], operation.operands[0].type.scalar, kind)
     if not kind.is_int() or kind.is_int1():

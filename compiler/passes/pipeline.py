@@ -9,36 +9,41 @@ order stay what they were.
     iteration  wait until its slot is filled; barrier; read the slot; products in flight;
                copy(iteration + stages - 1) -> the slot read in the iteration before; commit
 
+Boxes of descriptors are copied by the engine: one lane starts it, and each slot has a barrier that
+counts the bytes, whose phase turns each time round the ring.
+
 Where the sums only go round the loop, an iteration does not wait for its own products, only for
 those of the iteration before, and a second barrier stands before the copy into their slot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from blockstep.compiler.layouts.shared import SharedLayout, widest
-from blockstep.compiler.passes.effects import is_pure
-from blockstep.compiler.passes.ordering import may_run_ahead
+from blockstep.compiler.passes.prefetch import Prefetch, parts_of, prefetches, slice_of
 from blockstep.ir import (
     ASYNC_COMMIT,
     ASYNC_COPY,
     ASYNC_WAIT,
     DOT_WAIT,
     FOR,
+    PHASE_WAIT,
+    PHASES,
+    PHASES_END,
     RING,
     SLOT,
+    TENSOR_COPY,
     Function,
     Location,
     Operation,
     Region,
+    SharedLayout,
     Value,
 )
 from blockstep.ir.core import copy_operation
 from blockstep.language import types as ty
-from blockstep.language.op import OPS
+from blockstep.language.op import OPS, Op
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ class Pipeline:
     """Loops of products, with `stages` slots; fewer than two leave them as they are."""
 
     stages: int = 3
+    capability: int = 90
     name: str = "pipeline"
 
     def apply(self, function: Function) -> None:
@@ -54,103 +60,17 @@ class Pipeline:
             if operation.op is FOR:
                 told = operation.attributes.get("num_stages")
                 stages = self.stages if told is None else int(told)
-                found = _loads(operation)
+                found = prefetches(operation, self.capability >= 90)
                 if stages > 1 and found:
                     _Pipelining(operation, found, stages).run()
 
 
 @dataclass(slots=True)
-class _Load:
-    """A load, and the conversion that puts its block into shared memory."""
-
-    load: Operation
-    convert: Operation
-    layout: SharedLayout
-    vector: int
-    ring: Value | None = None
-
-
-def _loads(loop: Operation) -> list[_Load]:
-    (body,) = loop.regions
-    found = [one for one in map(_candidate, body.operations) if one is not None]
-    inside = set(body.operations)
-    kept = []
-    for one in found:
-        needed = _slice(loop, [one.load]) if may_run_ahead(one.load, loop) else None
-        if needed is not None and needed <= inside:
-            kept.append(one)
-    return kept
-
-
-def _candidate(load: Operation) -> _Load | None:
-    if load.name != "load" or not load.results[0].type.shape or load.attributes.get("volatile"):
-        return None
-    uses = load.results[0].uses
-    if len(uses) != 1 or uses[0][0].name != "convert":
-        return None
-    convert = uses[0][0]
-    layout, source = convert.results[0].layout, load.results[0].layout
-    if not isinstance(layout, SharedLayout) or convert.parent is not load.parent:
-        return None
-    element = load.results[0].type.scalar
-    vector = min(load.attributes.get("vector", 1), widest(source, layout, element.itemsize))
-    if vector * element.itemsize < 4 or element.is_int1() or not _zero_filled(load):
-        return None
-    return _Load(load, convert, layout, vector)
-
-
-def _parts(load: Operation) -> dict[str, Value | None]:
-    slots = load.attributes.get("operand_slots", (True,) * len(load.operands))
-    given = iter(load.operands)
-    found = {
-        name: next(given) if there else None
-        for name, there in zip(("pointer", "mask", "other"), slots, strict=False)
-    }
-    return {name: found.get(name) for name in ("pointer", "mask", "other")}
-
-
-def _zero_filled(load: Operation) -> bool:
-    """Whether a masked lane gets zero, as a copy leaves it."""
-    other = _parts(load)["other"]
-    while other is not None and other.producer is not None:
-        producer = other.producer
-        if producer.name == "constant":
-            value = producer.attributes["value"]
-            return bool(value == 0 and str(value)[0] != "-")
-        if producer.name not in ("splat", "cast", "broadcast"):
-            return False
-        other = producer.operands[0]
-    return other is None
-
-
-def _slice(loop: Operation, roots: Iterable[Operation]) -> set[Operation] | None:
-    """The pure operations of the loop's body that the addresses of loads need, in this iteration
-    and, through what is carried, in earlier ones; None if one is not pure."""
-    (body,) = loop.regions
-    needed: set[Operation] = set()
-    work = [v for root in roots for v in root.operands]
-    seen: set[Value] = set()
-    while work:
-        value = work.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if value.owner is body:
-            if value.index:
-                work.append(body.terminator.operands[value.index - 1])
-        elif value.producer is not None and value.producer.parent is body:
-            if not is_pure(value.producer):
-                return None
-            needed.add(value.producer)
-            work += value.producer.operands
-    return needed | set(roots)
-
-
-@dataclass(slots=True)
 class _Pipelining:
     loop: Operation
-    loads: list[_Load]
+    loads: list[Prefetch]
     stages: int
+    phases: Value | None = None  # the barriers of slots that the engine fills
     ahead: list[int] = field(default_factory=list)  # carried values that addresses need
     order: list[Operation] = field(default_factory=list)  # what computes addresses and masks
 
@@ -161,25 +81,20 @@ class _Pipelining:
 
     def run(self) -> None:
         (body,) = self.loop.regions
-        needed = _slice(self.loop, [one.load for one in self.loads])
+        roots = [v for one in self.loads for v in one.inputs]
+        needed = slice_of(self.loop, roots)
         assert needed is not None
-        chosen = {one.load for one in self.loads}
-        self.order = [op for op in body.operations if op in needed and op not in chosen]
-        reads = [*self.order, *chosen]
-        self.ahead = sorted(
-            {v.index for op in reads for v in op.operands if v.owner is body and v.index}
-            | self._carried_reach(body, needed)
-        )
+        self.order = [op for op in body.operations if op in needed]
+        read = [*roots, *(v for op in self.order for v in op.operands)]
+        self.ahead = sorted(self._carried_reach(body, read))
         self._rings()
         state = self._prologue(body)
         self._rewrite(body, state)
 
-    def _carried_reach(self, body: Region, needed: set[Operation]) -> set[int]:
-        """Carried values whose next value is another carried value."""
+    def _carried_reach(self, body: Region, read: list[Value]) -> set[int]:
+        """Carried values among those that are read, and those that become them."""
         found: set[int] = set()
-        work = [
-            v for op in needed for v in op.operands if v.owner is body and v.index
-        ]
+        work = [v for v in read if v.owner is body and v.index]
         while work:
             value = work.pop()
             if value.index in found:
@@ -193,11 +108,11 @@ class _Pipelining:
     # ---- building
 
     def _emit(
-        self, name: str, operands: list[Value], kinds: list[ty.dtype], attributes: dict[str, Any],
+        self, name: str | Op, operands: list[Value], kinds: list[ty.dtype], attributes: dict[str, Any],
         before: Operation, layout: Any = None,
     ) -> Value | None:  # fmt: skip
-        op = name if not isinstance(name, str) else OPS[name]
-        made = Operation(op, operands, kinds, attributes, location=self.location)  # type: ignore[arg-type]
+        op = OPS[name] if isinstance(name, str) else name
+        made = Operation(op, operands, kinds, attributes, location=self.location)
         made.insert_before(before)
         if not made.results:
             return None
@@ -213,7 +128,10 @@ class _Pipelining:
         for one in self.loads:
             block = one.load.results[0].type
             told = {"slots": self.stages, "shape": tuple(block.shape), "element": block.scalar}
-            one.ring = self._emit(RING, [], [ty.int32], told, self.loop)  # type: ignore[arg-type]
+            one.ring = self._emit(RING, [], [ty.int32], told, self.loop)
+        if any(one.box for one in self.loads):
+            told = {"slots": self.stages}
+            self.phases = self._emit(PHASES, [], [ty.int32], told, self.loop)
 
     def _fetch(
         self, state: list[Value], slot: Value, body: Region, before: Operation
@@ -231,28 +149,47 @@ class _Pipelining:
         mapping = _Outer(values)
         for operation in self.order:
             copy_operation(operation, mapping, {}).insert_before(before)
+        total = sum(one.bytes for one in self.loads if one.box)
         for one in self.loads:
-            self._copy(one, mapping, slot, active, before)
-        self._emit(ASYNC_COMMIT, [], [], {}, before)  # type: ignore[arg-type]
+            if one.box is not None:
+                self._tensor_copy(one, mapping, slot, active, before, total)
+                total = 0  # the first copy of a slot announces the bytes of all
+            else:
+                self._copy(one, mapping, slot, active, before)
+        if any(one.box is None for one in self.loads):
+            self._emit(ASYNC_COMMIT, [], [], {}, before)
         following = self._emit("add", [index, step], [index.type], {}, before)
         assert following is not None
         yielded = body.terminator.operands
         return [following, *(mapping[yielded[place - 1]] for place in self.ahead)]
 
+    def _tensor_copy(
+        self, one: Prefetch, mapping: _Outer, slot: Value, active: Value, before: Operation,
+        announced: int,
+    ) -> None:  # fmt: skip
+        assert one.box is not None and one.ring is not None and self.phases is not None
+        operands = [one.ring, self.phases, slot, active, *(mapping[v] for v in one.box.offsets)]
+        told = {
+            "descriptor": one.box.descriptor, "padding": one.box.padding, "width": one.box.width,
+            "element": one.load.results[0].type.scalar, "shape": tuple(one.stored.shape),
+            "layout": one.stored, "announced": announced,
+        }  # fmt: skip
+        self._emit(TENSOR_COPY, operands, [], told, before)
+
     def _copy(
-        self, one: _Load, mapping: _Outer, slot: Value, active: Value, before: Operation
+        self, one: Prefetch, mapping: _Outer, slot: Value, active: Value, before: Operation
     ) -> None:
-        parts = _parts(one.load)
+        parts = parts_of(one.load)
         pointer, mask = parts["pointer"], parts["mask"]
         assert pointer is not None and one.ring is not None
         operands = [one.ring, slot, active, mapping[pointer]]
         if mask is not None:
             operands.append(mapping[mask])
         told = {
-            "vector": one.vector, "layout": one.layout,
+            "vector": one.vector, "layout": one.stored,
             "operand_slots": (True, True, True, True, mask is not None),
         }  # fmt: skip
-        self._emit(ASYNC_COPY, operands, [], told, before)  # type: ignore[arg-type]
+        self._emit(ASYNC_COPY, operands, [], told, before)
 
     def _prologue(self, body: Region) -> list[Value]:
         state = [self.loop.operands[0], *(self.loop.operands[2 + place] for place in self.ahead)]
@@ -269,6 +206,8 @@ class _Pipelining:
             self._constant(0, ty.int32, loop),
             self._constant(self.stages - 1, ty.int32, loop),
         ]
+        if self.phases is not None:
+            first.append(self._constant(0, ty.int32, loop))
         arguments = []
         for value in first:
             loop.add_operand(value)
@@ -278,8 +217,9 @@ class _Pipelining:
             result = Value(value.type, loop, len(loop.results))
             result.layout = value.layout
             loop.results.append(result)
+        phase = arguments.pop() if self.phases is not None else None
         *ahead, read, write = arguments
-        self._read(body, read)
+        self._read(body, read, phase)
         last = body.terminator
         place = _after_first_product(body, last)
         waits = _going_round(loop)
@@ -287,12 +227,15 @@ class _Pipelining:
             place = self._overlap(waits)
         following = self._fetch(list(ahead), write, body, place)
         for one in self.loads:
-            one.convert.erase()
-            one.load.erase()
+            for operation in one.chain:
+                operation.erase()
         count = self._constant(self.stages, ty.int32, last)
         zero = self._constant(0, ty.int32, last)
         one_more = self._constant(1, ty.int32, last)
         turned = [self._turn(slot, one_more, count, zero, last) for slot in (read, write)]
+        if phase is not None:
+            turned.append(self._flip(phase, turned[0], zero, one_more, last))
+            self._end()
         for value in [*following, *turned]:
             last.add_operand(value)
 
@@ -316,7 +259,7 @@ class _Pipelining:
             if place is wait:
                 place = body.operations[body.operations.index(wait) + 1]
             wait.replace_with(list(wait.operands))
-        self._emit(DOT_WAIT, [], [], {"pending": len(waits)}, place)  # type: ignore[arg-type]
+        self._emit(DOT_WAIT, [], [], {"pending": len(waits)}, place)
         self._emit("barrier", [], [], {}, place)
         return place
 
@@ -331,15 +274,36 @@ class _Pipelining:
         assert found is not None
         return found
 
-    def _read(self, body: Region, read: Value) -> None:
+    def _flip(
+        self, phase: Value, slot: Value, zero: Value, one: Value, before: Operation
+    ) -> Value:
+        """The phase of the next iteration: the other one once the ring begins anew."""
+        again = self._emit("eq", [slot, zero], [ty.int1], {}, before)
+        other = self._emit("xor", [phase, one], [ty.int32], {}, before)
+        assert again is not None and other is not None
+        found = self._emit("select", [again, other, phase], [ty.int32], {}, before)
+        assert found is not None
+        return found
+
+    def _end(self) -> None:
+        assert self.phases is not None
+        told = {"slots": self.stages}
+        made = Operation(PHASES_END, [self.phases], [], told, location=self.location)
+        _insert_behind(self.loop, made)
+
+    def _read(self, body: Region, read: Value, phase: Value | None) -> None:
         first = body.operations[0]
-        self._emit(ASYNC_WAIT, [], [], {"pending": self.stages - 2}, first)  # type: ignore[arg-type]
+        if phase is not None:
+            assert self.phases is not None
+            self._emit(PHASE_WAIT, [self.phases, read, phase], [], {}, first)
+        if any(one.box is None for one in self.loads):
+            self._emit(ASYNC_WAIT, [], [], {"pending": self.stages - 2}, first)
         self._emit("barrier", [], [], {}, first)
         for one in self.loads:
-            result = one.convert.results[0]
+            result = one.result
             told = {"shape": tuple(result.type.shape), "element": result.type.scalar}
             assert one.ring is not None
-            block = self._emit(SLOT, [one.ring, read], [result.type], told, first, one.layout)  # type: ignore[arg-type]
+            block = self._emit(SLOT, [one.ring, read], [result.type], told, first, one.layout)
             assert block is not None
             result.replace_with(block)
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from blockstep.compiler import layouts
-from blockstep.compiler.placement import memory, products, rules
+from blockstep.compiler.placement import memory, products, rules, wishes
 from blockstep.ir import Function, Layout, Operation, Region, Value
 
 ACCESSES = frozenset(
@@ -85,11 +85,13 @@ class Homes:
     def _access(self, operation: Operation) -> None:
         if not operation.operands[0].type.shape:
             return
-        best = memory.wanted(operation, self.facts, self.num_warps)
+        best = memory.wanted(operation, self.facts, self.num_warps, self.capability)
         if operation.name != "load":
             value = operation.operands[-2] if memory.mask_of(operation) else operation.operands[-1]
             own = self.home.get(value)
-            if own is not None and memory.is_good(operation, self.facts, own, best):
+            if own is not None and memory.is_good(
+                operation, self.facts, own, best, self.capability
+            ):
                 best = own
         self.anchors[operation] = best
         for result in operation.results:
@@ -112,8 +114,13 @@ class Homes:
 
     def _moving(self, operation: Operation, found: Layout | None) -> None:
         """Operations that combine or move elements: they need their operand in some layout."""
-        shape = operation.operands[0].type.shape if operation.operands else ()
-        need = products.required(operation, found or (shape and self.default(shape)) or None)
+        leading = wishes.LEADING.get(operation.name)
+        lead = operation.operands[leading or 0] if operation.operands else None
+        shape = lead.type.shape if lead is not None else ()
+        if leading is not None and lead is not None:
+            found = self.home.get(lead)
+        wish = wishes.WISHES.get(operation.name)
+        need = wish(operation, found or self.default(shape)) if wish and shape else None
         if need is None:
             for result in operation.results:
                 if result.type.shape:
@@ -215,8 +222,8 @@ class Homes:
                 wish = self.operand(operation, index)
                 self._want(operand, wish if isinstance(wish, Layout) else None)
         elif anchor is not None:
-            for operand in operation.operands:
-                if operand.type.shape == anchor.shape:
+            for index, operand in enumerate(operation.operands):
+                if wishes.asks(operation, index, anchor):
                     self._want(operand, anchor)
         else:
             for result in operation.results:

@@ -9,8 +9,10 @@ from typing import Any
 from blockstep.compiler import layouts
 from blockstep.compiler.analysis import order, vector_width
 from blockstep.ir import Layout, Operation, Value
+from blockstep.language import types as ty
 
 SECTOR = 32  # bytes that memory moves at least
+_VECTORS = 90  # the first architecture with additions of several elements in memory
 
 
 def itemsize(pointer: Value) -> int:
@@ -34,12 +36,14 @@ def mask_of(operation: Operation) -> Value | None:
     return found.get("mask")
 
 
-def wanted(operation: Operation, facts: Mapping[Value, Any], num_warps: int) -> Layout:
+def wanted(
+    operation: Operation, facts: Mapping[Value, Any], num_warps: int, capability: int
+) -> Layout:
     """The layout in which an access is widest and its lanes stand side by side."""
     pointer = operation.operands[0]
     shape = pointer.type.shape
     axes = order(facts[pointer]) if pointer in facts else tuple(reversed(range(len(shape))))
-    width = _width(operation, facts, axes[0])
+    width = _width(operation, facts, axes[0], capability)
     numel = 1
     for n in shape:
         numel *= n
@@ -47,16 +51,33 @@ def wanted(operation: Operation, facts: Mapping[Value, Any], num_warps: int) -> 
     return layouts.coalesced(shape, axes, min(width, most), num_warps)
 
 
-def _width(operation: Operation, facts: Mapping[Value, Any], axis: int) -> int:
-    if operation.name not in ("load", "store"):
-        return 1
+def _width(
+    operation: Operation, facts: Mapping[Value, Any], axis: int, capability: int
+) -> int:
     pointer = operation.operands[0]
-    if pointer not in facts:
+    most = _most(operation, pointer.type.scalar.element_ty, capability)
+    if most == 1 or pointer not in facts:
         return 1
-    return vector_width(pointer, mask_of(operation), itemsize(pointer), facts, axis)
+    return min(most, vector_width(pointer, mask_of(operation), itemsize(pointer), facts, axis))
 
 
-def access_width(operation: Operation, facts: Mapping[Value, Any], layout: Layout) -> int:
+def _most(operation: Operation, element: ty.dtype, capability: int) -> int:
+    """Elements that one instruction may move; of atomics only additions take several."""
+    if operation.name in ("load", "store"):
+        return 16
+    if operation.name != "atomic_rmw" or operation.attributes["combine"] != "add":
+        return 1
+    unused = not operation.results[0].uses
+    if element.is_fp32():
+        return 4 if unused and capability >= _VECTORS else 1
+    if element.is_fp16() or (element.is_bf16() and capability >= _VECTORS):
+        return 8 if unused and capability >= _VECTORS else 2
+    return 1
+
+
+def access_width(
+    operation: Operation, facts: Mapping[Value, Any], layout: Layout, capability: int
+) -> int:
     """Elements that one instruction moves when the block is held as `layout`."""
     pointer = operation.operands[0]
     if not pointer.type.shape or pointer not in facts:
@@ -65,15 +86,18 @@ def access_width(operation: Operation, facts: Mapping[Value, Any], layout: Layou
     for axis in range(len(layout.shape)):
         axes = (axis, *(a for a in reversed(range(len(layout.shape))) if a != axis))
         run = layouts.contiguous(layout, axes)
-        best = max(best, min(_width(operation, facts, axis), run))
+        best = max(best, min(_width(operation, facts, axis, capability), run))
     return best
 
 
-def is_good(operation: Operation, facts: Mapping[Value, Any], layout: Layout, best: Layout) -> bool:
+def is_good(
+    operation: Operation, facts: Mapping[Value, Any], layout: Layout, best: Layout, capability: int
+) -> bool:
     """Whether a store may as well go from `layout`: at most twice the instructions of the best
     layout, and at least half of each sector that one instruction touches."""
     size = itemsize(operation.operands[0])
-    mine, other = access_width(operation, facts, layout), access_width(operation, facts, best)
+    mine = access_width(operation, facts, layout, capability)
+    other = access_width(operation, facts, best, capability)
     if layout == best:
         return True
     if mine * 2 < other:

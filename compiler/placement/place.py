@@ -8,13 +8,13 @@ beside the original; any other is converted right after it was computed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from blockstep.compiler import layouts
 from blockstep.compiler.analysis import Hint, analyse
 from blockstep.compiler.layouts.shared import SharedLayout
-from blockstep.compiler.placement import memory, rules
+from blockstep.compiler.placement import memory, rules, wishes
 from blockstep.compiler.placement.homes import ACCESSES, Homes
 from blockstep.ir import CONVERT, Function, Layout, Operation, Region, Value
 
@@ -25,6 +25,7 @@ class Place:
 
     num_warps: int = 4
     capability: int = 90
+    num_ctas: int = 1
     hints: Mapping[str, Hint] | None = None
     name: str = "place"
 
@@ -33,6 +34,8 @@ class Place:
         facts = analyse(function, self.hints or {}, trust_dividends=True)
         homes = Homes(function, facts, self.num_warps, self.capability)
         _Placing(homes, facts).function(function)
+        if self.num_ctas > 1:
+            _copy_in_each_cta(function, self.num_ctas)
 
 
 class _Placing:
@@ -105,15 +108,15 @@ class _Placing:
 
     def plain(self, operation: Operation) -> None:
         anchor = self.homes.anchors.get(operation)
-        elementwise = rules.is_elementwise(operation)
+        follows = rules.is_elementwise(operation) or operation.name in ("reshape", "permute")
         for result in operation.results:
             result.layout = self.homes.home.get(result)
         for index, operand in enumerate(operation.operands):
             if not operand.type.shape:
                 continue
-            if elementwise or operation.name in ("reshape", "permute"):
+            if follows and operation.results[0].type.shape:
                 layout = rules.backward(operation, index, operation.results[0].layout)
-            elif anchor is not None and operand.type.shape == anchor.shape:
+            elif anchor is not None and wishes.asks(operation, index, anchor):
                 layout = anchor
             else:
                 layout = self.homes.home.get(operand) or self.homes.default(operand.type.shape)
@@ -127,8 +130,8 @@ class _Placing:
             self.take(operation, index, anchor)
         for result in operation.results:
             result.layout = anchor
-        if operation.name in ("load", "store"):
-            width = memory.access_width(operation, self.facts, anchor)
+        if operation.name in ("load", "store", "atomic_rmw"):
+            width = memory.access_width(operation, self.facts, anchor, self.homes.capability)
             operation.attributes["vector"] = width
 
     # ---- values in a layout
@@ -211,6 +214,17 @@ class _Placing:
     def take_all(self, operation: Operation, wanted: list[Layout | None]) -> None:
         for index, layout in enumerate(wanted):
             self.take(operation, index, layout)
+
+
+def _copy_in_each_cta(function: Function, num_ctas: int) -> None:
+    """Every CTA of a cluster holds the whole block; one of them stores."""
+    none = (0,) * (num_ctas.bit_length() - 1)
+    values = [*function.parameters]
+    for operation in function.walk():
+        values += [*operation.results, *(a for r in operation.regions for a in r.arguments)]
+    for value in values:
+        if isinstance(value.layout, Layout):
+            value.layout = replace(value.layout, ctas=none)
 
 
 def _location(value: Value) -> Any:

@@ -162,33 +162,4 @@ def is_fragment(layout: Layout) -> bool:
     return layout.lanes == (2, 4, row, 2 * row, 4 * row) and layout.registers[:2] == (1, 8 * row)
 
 
-def required(operation: Operation, found: Layout | None) -> Layout | None:
-    """The layout an operation needs its block operands in, given the home of one of them; None if
-    it takes them in any."""
-    if operation.name == "reduce" and found is not None:
-        axis = len(found.shape) + operation.attributes["axis"]
-        return found if _pure(found, axis) else _plain(found)
-    if operation.name in ("join", "split"):
-        return found
-    return None
-
-
-def _plain(like: Layout) -> Layout:
-    order = tuple(reversed(range(len(like.shape))))
-    return layouts.coalesced(like.shape, order, 1, like.num_warps)
-
-
-def _pure(layout: Layout, axis: int) -> bool:
-    """Whether each basis lies along the axis or off it."""
-    below = 1
-    for n in layout.shape[axis + 1 :]:
-        below *= n
-    n = layout.shape[axis]
-    for image in layout.bases:
-        along = image // below % n
-        if along and image != along * below:
-            return False
-    return True
-
-
-__all__ = ["Product", "fastest", "is_fragment", "of", "operand", "required", "shared_operand"]
+__all__ = ["Product", "fastest", "is_fragment", "of", "operand", "shared_operand"]

@@ -8,8 +8,10 @@ the results are held when the first operand is held as `layout`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from blockstep.compiler import layouts
+from blockstep.compiler.layouts import axes
 from blockstep.ir import Layout, Operation
 from blockstep.language.op import Family
 
@@ -42,6 +44,17 @@ def _permuted_back(operation: Operation, index: int, layout: Layout) -> Layout:
     return layouts.permute(layout, tuple(inverse))
 
 
+def _doubled(operation: Operation, layout: Layout) -> Layout:
+    """Two blocks of a layout one after the other: the last register bit says which."""
+    axis = axes.normal(operation.attributes["axis"], layout.rank)
+    rank = layout.rank
+    side_by_side = layouts.permute(
+        layouts.join(layout), (*range(axis), rank, *range(axis, rank))
+    )
+    made = layouts.reshape(side_by_side, operation.results[0].type.shape)
+    return replace(made, registers=(*made.registers[1:], made.registers[0]))
+
+
 def _as_result(operation: Operation, layout: Layout) -> Layout:
     return layouts.reshape(layout, operation.results[0].type.shape)
 
@@ -59,11 +72,16 @@ FORWARD: dict[str, Forward] = {
     "permute": lambda op, layout: layouts.permute(layout, op.attributes["dims"]),
     "join": lambda op, layout: layouts.join(layout),
     "split": lambda op, layout: layouts.split(layout),
+    "cat": _doubled,
+    "flip": lambda op, layout: layout,
+    "scan": lambda op, layout: layout,
+    "gather": lambda op, layout: layout,
+    "map_packed": lambda op, layout: layout,
     "reduce": lambda op, layout: layouts.drop_axis(
         layout, len(layout.shape) + op.attributes["axis"]
     ),
 }
-SOURCES = frozenset({"constant", "splat", "arange", "box_pointers", "box_mask"})
+SOURCES = frozenset({"constant", "splat", "arange", "collect", "box_pointers", "box_mask"})
 """Operations that can make their result in any layout, out of scalars."""
 
 FOLLOWS = frozenset({"broadcast", "expand_dims"})

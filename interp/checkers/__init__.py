@@ -8,12 +8,14 @@ from blockstep.findings import KINDS
 from blockstep.interp.checkers.bounds import Bounds
 from blockstep.interp.checkers.grid import Grid, Outputs
 from blockstep.interp.checkers.overlap import Overlap
+from blockstep.interp.checkers.precision import Precision
 from blockstep.interp.checkers.race import Race
 from blockstep.interp.checkers.uninit import Uninit
 from blockstep.interp.events import Checker
 
 # Bounds comes first: the others may assume that every active lane lies inside its storage.
-ALL: tuple[type[Checker], ...] = (Bounds, Uninit, Overlap, Race, Grid)
+# Precision comes last: no lane leaves an access after it has seen it.
+ALL: tuple[type[Checker], ...] = (Bounds, Uninit, Overlap, Race, Grid, Precision)
 
 
 def checkers_for(wants: Callable[[str], bool], outputs: Outputs | None = None) -> list[Checker]:

@@ -140,6 +140,8 @@ def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...])
     data = value.data()
     if mask is not None and mask.box is not None:
         data = memory.part(data, mask.box)
+    if machine.precise and value.type.scalar.is_floating():
+        memory.prove_numbers(access, data)
     memory.write(access, data, dtype)
     if machine.judged:
         if access.storage.written is not None:
@@ -208,6 +210,8 @@ def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
         on = np.broadcast_to(access.mask, shape)
         data = np.zeros(shape, dtype)
         data[on] = _combined(found, index[on], values[on], combine, used)
+    if machine.precise and value.type.scalar.is_floating():
+        memory.prove_numbers(access, found.take(index, mode="clip"))
     result = of_array(data, operation.results[0].type)
     if access.mask is not None and mask is not None:
         result.undefined = frozenset({mask})

@@ -46,6 +46,7 @@ class GridMachine:
     grid: tuple[int, int, int]
     arguments: dict[str, Any]  # by parameter name: a number, or the View of a pointer
     judged: bool
+    precise: bool = False  # whether NaN that matters is a suspicion
     log: Log = field(default_factory=Log)
     lead: Shape = (1, 1, 1)
     coordinates: tuple[Any, Any, Any] = (0, 0, 0)
@@ -76,7 +77,9 @@ class GridMachine:
     def _shared(self, boxes: Sequence[tuple[Shape, Shape]]) -> None:
         """Two workers, half of the batches each: matrix products let go of the interpreter."""
         half = len(boxes) // 2
-        other = GridMachine(self.function, self.plan, self.grid, self.arguments, self.judged)
+        other = GridMachine(
+            self.function, self.plan, self.grid, self.arguments, self.judged, self.precise
+        )
         with ThreadPoolExecutor(1) as pool:
             second = pool.submit(other._run, boxes[half:])
             self._run(boxes[:half])
@@ -189,6 +192,8 @@ class GridMachine:
                 result.origin = _origin(operands)
             if self.judged:
                 taints.follow(operation, operands, result)
+            if self.precise and taints.compares_nan(operation, operands):
+                result.taints = result.taints | {"nan"}
         return results
 
     def choose(self, operation: Operation, environment: Environment) -> list[Lanes]:
@@ -204,6 +209,8 @@ class GridMachine:
     def decide(self, x: Lanes) -> None:
         """A value that decides what runs must be defined and unwrapped."""
         if self.judged and (x.undefined or x.taints):
+            raise Suspicion
+        if self.precise and x.type.scalar.is_floating() and np.isnan(x.data()).any():
             raise Suspicion
 
     def repeat(self, operation: Operation, environment: Environment) -> list[Lanes]:

@@ -150,6 +150,13 @@ def _prove_aligned(access: Touch, size: int) -> None:
             raise Suspicion
 
 
+def prove_numbers(access: Touch, data: Any) -> None:
+    """Raises Suspicion if an active lane of `data` (broadcasting to lead + block) is NaN."""
+    lost = np.isnan(data)
+    if lost.any() and (access.mask is None or (lost & access.mask).any()):
+        raise Suspicion
+
+
 def window(access: Touch, dtype: np.dtype[Any]) -> Any:
     """A strided view of memory for an affine access all of whose starts are evenly spaced along
     each axis of the batch; None otherwise. Axes along which nothing varies have length 1."""

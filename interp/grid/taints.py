@@ -63,7 +63,22 @@ def _kept(
         unsigned = operation.name == "irem" and result.type.scalar.is_int_unsigned()
         if operation.name in KILLS["wrap"] or result.type.scalar.is_floating() or unsigned:
             out.discard("wrap")
+    if "nan" in out:
+        chosen = given[1:] if operation.name == "select" else given
+        if result.type.scalar.is_floating() or not any("nan" in x.taints for x in chosen):
+            out.discard("nan")
     return frozenset(out)
+
+
+_COMPARES = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+
+
+def compares_nan(operation: Operation, operands: tuple[Lanes, ...]) -> bool:
+    """Whether a comparison has NaN on one side and an ordinary number on the other."""
+    if operation.name not in _COMPARES or not operands[0].type.scalar.is_floating():
+        return False
+    x, y = (operand.data() for operand in operands)
+    return bool((np.isnan(x) & np.isfinite(y)).any() or (np.isnan(y) & np.isfinite(x)).any())
 
 
 def _wraps(given: list[Lanes], result: Lanes, name: str) -> str | None:

@@ -107,11 +107,18 @@ def small_batches(programs: int | None) -> Iterator[None]:
 
 
 def outcome(
-    machine: str, kernel: Any, grid: Any, arguments: Sequence[Any], seed: int, named: dict[str, Any]
+    machine: str,
+    kernel: Any,
+    grid: Any,
+    arguments: Sequence[Any],
+    seed: int,
+    named: dict[str, Any],
+    precision: bool = False,
 ) -> Outcome:
     """Runs one machine on copies."""
     error = ""
-    with blockstep.machine(machine), blockstep.check(seed=seed) as report:
+    judging = blockstep.check(seed=seed, precision=precision)
+    with blockstep.machine(machine), judging as report:
         given = copies([*arguments, *named.values()])
         keywords = dict(zip(named, given[len(arguments) :], strict=True))
         try:
@@ -144,11 +151,19 @@ def compare(one: Outcome, other: Outcome) -> None:
 
 
 def agree(
-    kernel: Any, grid: Any, *arguments: Any, seed: int = 0, batch: int | None = None, **named: Any
+    kernel: Any,
+    grid: Any,
+    *arguments: Any,
+    seed: int = 0,
+    batch: int | None = None,
+    precision: bool = False,
+    **named: Any,
 ) -> Outcome:
     """Runs a launch on every machine. What the grid machine made of it; raises Disagreement."""
     with small_batches(batch):
-        step, other = (outcome(m, kernel, grid, arguments, seed, named) for m in MACHINES)
+        step, other = (
+            outcome(m, kernel, grid, arguments, seed, named, precision) for m in MACHINES
+        )
     compare(step, other)
     return other
 

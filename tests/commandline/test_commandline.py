@@ -74,6 +74,27 @@ def test_an_unknown_target_in_the_environment_is_refused_before_the_script(tmp_p
     assert "Traceback" not in ended.stderr
 
 
+NOT_A_NUMBER = FINE.replace("x * 2", "tl.sqrt(x - 2)")
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "summary"),
+    [
+        ([], 0, "no findings in 1 launch"),
+        (["--precision"], 0, "1 warning in 1 launch"),
+        (["--only", "precision"], 0, "1 warning in 1 launch"),
+        (["--precision", "--fail-on", "warning"], 1, "1 warning in 1 launch"),
+        (["--precision", "--skip", "precision"], 0, "no findings in 1 launch"),
+    ],
+)
+def test_nan_is_told_where_it_is_asked_for(
+    tmp_path: Path, flags: list[str], status: int, summary: str
+) -> None:
+    ended = said(tmp_path, "check", *flags, "scale.py", "--precision", script=NOT_A_NUMBER)
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (status, summary)
+    assert ended.stdout == "args ['--precision']\n"
+
+
 def test_findings_past_the_limit_still_fail_the_run(tmp_path: Path) -> None:
     ended = said(tmp_path, "check", "--max-findings", "0", "scale.py")
     assert ended.returncode == 1

@@ -80,6 +80,20 @@ def test_filters(filters: Filters, kept: list[str]) -> None:
     assert [f.kind for f in report.findings] == kept
 
 
+@pytest.mark.parametrize(
+    ("filters", "wanted"),
+    [
+        (Filters(), ["race"]),
+        (Filters(also=frozenset({"precision"})), ["race", "precision"]),
+        (Filters(only=frozenset({"precision"})), ["precision"]),
+        (Filters(only=frozenset({"race"}), also=frozenset({"precision"})), ["race", "precision"]),
+        (Filters(skip=frozenset({"precision"}), also=frozenset({"precision"})), ["race"]),
+    ],
+)
+def test_a_kind_that_is_not_usual_has_to_be_asked_for(filters: Filters, wanted: list[str]) -> None:
+    assert [kind for kind in ("race", "precision") if filters.wants(kind)] == wanted
+
+
 def test_findings_past_the_limit_are_counted() -> None:
     report = Report(Filters(max_findings=1))
     for line in (1, 2, 3, 1):

@@ -15,6 +15,7 @@ from blockstep.findings import (
     KINDS,
     Argument,
     AssertFailed,
+    Birth,
     CastLoses,
     CompileFault,
     Deadlock,
@@ -28,6 +29,7 @@ from blockstep.findings import (
     LanesDisagree,
     Mark,
     Misaligned,
+    NaNReached,
     NeverWritten,
     OrderDependent,
     OutOfBounds,
@@ -70,6 +72,7 @@ OUT = Argument("out", "int32[8]", (8,), (1,), 4)
 ONE = Lanes.of(np.array(True))
 TAIL = Lanes.of(np.arange(128) >= 104)
 HERE = Span("gone.py", 3, 5, 3, 9, "kernel")
+THERE = Span("gone.py", 2, 5, 2, 9, "kernel")
 
 
 @pytest.fixture
@@ -214,6 +217,50 @@ EVENTS: list[tuple[Event, str, Severity, str]] = [
         "overflow",
         Severity.ERROR,
         "the result of a shift past the width is used as a mask",
+    ),
+    (
+        NaNReached(
+            span=HERE,
+            sink="store",
+            op="store",
+            lanes=TAIL,
+            birth=Birth("computed", THERE, op="sub", operands=("inf", "inf"), element=(3, 17)),
+            argument=OUT,
+        ),
+        "precision",
+        Severity.WARNING,
+        "the NaN was born here: inf - inf at element [3, 17]",
+    ),
+    (
+        NaNReached(
+            span=HERE,
+            sink="atomic",
+            op="atomic_add",
+            lanes=ONE,
+            birth=Birth("loaded", HERE, argument="out", source=(5,)),
+            argument=OUT,
+        ),
+        "precision",
+        Severity.WARNING,
+        "`out[5]` was NaN already",
+    ),
+    (
+        UndefinedReached(
+            span=HERE,
+            mark=Mark(
+                "nan",
+                HERE,
+                op="<",
+                operands=("1", "nan"),
+                result="false",
+                birth=Birth("passed", THERE, argument="s"),
+            ),
+            sink="branch",
+            lanes=ONE,
+        ),
+        "precision",
+        Severity.WARNING,
+        "1 < nan is false: with NaN every comparison but != is false",
     ),
     (
         DividedByZero(span=HERE, op="%", lanes=TAIL),

@@ -20,12 +20,20 @@ def fill(x_ptr, B: tl.constexpr):
 def same(x_ptr):
     tl.store(x_ptr, 1.0)
 
+@triton.jit
+def root(x_ptr):
+    tl.store(x_ptr, tl.sqrt(tl.load(x_ptr)))
+
 @pytest.mark.parametrize("n", [8, 5])
 def test_fill(n):
     fill[(1,)](np.zeros(n, np.float32), B=8)
 
 def test_same():
     same[(2,)](np.zeros(1, np.float32))
+
+def test_nan():
+    fill[(1,)](np.full(8, np.nan, np.float32), B=8)
+    root[(1,)](np.full(1, -1, np.float32))
 
 def test_wrong():
     x = np.zeros(5, np.float32)
@@ -56,7 +64,7 @@ def test_an_error_in_a_kernel_fails_its_test(tmp_path: Path, workers: tuple[str,
         pytest.importorskip("xdist")
     ended = session(tmp_path, "--blockstep", *workers)
     assert ended.returncode == 1
-    assert "2 failed, 2 passed" in ended.stdout
+    assert "2 failed, 3 passed" in ended.stdout
     assert "FAILED test_kernels.py::test_fill[5]" in ended.stdout
     assert "error[out-of-bounds]: this store writes past the end of `x_ptr`" in ended.stdout
     assert "  --> test_kernels.py:5:5 in fill" in ended.stdout
@@ -74,3 +82,11 @@ def test_a_test_that_fails_by_itself_keeps_its_failure_and_shows_the_findings(
 def test_checkers_can_be_left_out(tmp_path: Path) -> None:
     ended = session(tmp_path, "--blockstep", "--blockstep-skip", "bounds", "-k", "fill")
     assert "2 passed" in ended.stdout, ended.stdout
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_nan_is_a_doubt_where_it_is_asked_for(tmp_path: Path, asked: bool) -> None:
+    flags = ["--blockstep-precision"] if asked else []
+    ended = session(tmp_path, "--blockstep", *flags, "-k", "test_nan")
+    assert "1 passed" in ended.stdout, ended.stdout
+    assert ("warning[precision]: this store writes NaN to `x_ptr`" in ended.stdout) == asked

@@ -55,7 +55,7 @@ def _run(groups: list[Any], program: Program, types: Any, pack: int) -> list[Any
     return found
 
 
-def _asm(*operands: Any, program: Program, types: tuple[ty.dtype, ...]) -> Any:
+def _asm(*operands: Any, program: Program, types: tuple[ty.dtype, ...], pure: bool = True) -> Any:
     arrays = np.broadcast_arrays(*operands) if operands else []
     found = [x[..., 0][()] for x in _run([a[..., None] for a in arrays], program, types, 1)]
     return tuple(found) if len(found) > 1 else found[0]
@@ -70,7 +70,9 @@ ASM = define(
 )
 
 
-def _asm_packed(*operands: Any, program: Program, types: tuple[ty.dtype, ...], pack: int) -> Any:
+def _asm_packed(
+    *operands: Any, program: Program, types: tuple[ty.dtype, ...], pack: int, pure: bool = True
+) -> Any:
     n = np.shape(operands[0])[-1]
     spare = -n % pack
     padded = [np.concatenate([x, x[..., :1].repeat(spare, -1)], -1) for x in operands]

@@ -17,8 +17,8 @@ from blockstep.language import types as ty
 from blockstep.language.op import Family, define
 from blockstep.language.ops.elementwise import UMULHI
 
-_MULTIPLIERS = {32: (0xD2511F53, 0xCD9E8D57), 64: (0xD2E7470EE14C6C93, 0xCA5A826395121157)}
-_WEYL = {32: (0x9E3779B9, 0xBB67AE85), 64: (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)}
+MULTIPLIERS = {32: (0xD2511F53, 0xCD9E8D57), 64: (0xD2E7470EE14C6C93, 0xCA5A826395121157)}
+WEYL = {32: (0x9E3779B9, 0xBB67AE85), 64: (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)}
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
@@ -63,8 +63,8 @@ def _philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, rounds: int) -
     one_round = _round_32 if bits == 32 else _round_64
     even, odd = _pair(c0, c2, rank), _pair(c1, c3, rank)
     key = _pair(_narrow(k0), _narrow(k1), rank)
-    multipliers = _constants(_MULTIPLIERS[bits], np.uint64, rank)
-    weyl = _constants(_WEYL[bits], np.uint64, rank)
+    multipliers = _constants(MULTIPLIERS[bits], np.uint64, rank)
+    weyl = _constants(WEYL[bits], np.uint64, rank)
     for _ in range(rounds):
         high, low = one_round(even, multipliers)
         even = high[::-1] ^ odd ^ key

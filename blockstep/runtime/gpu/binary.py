@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from blockstep.compiler.faults import FAULTS
 from blockstep.findings import Span
 
 Kind = Literal[
@@ -23,9 +24,6 @@ SIZES: dict[Kind, int] = {
     "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "tensor_map": 128,
 }  # fmt: skip
 TENSOR_MAP_ALIGNMENT = 64
-FAULTS = "$faults"
-"""The name of the hidden last parameter of a kernel with `device_assert`: the address (a pointer)
-of its context's fault record, laid out as `faults.RECORD`."""
 
 Value = int | str
 """A number, or the name of the argument that holds it: `n`, `pair[0]`, `desc.shape[1]`."""
@@ -95,6 +93,10 @@ class Binary:
     writes: frozenset[str] | None = None
     sites: tuple[Site, ...] = ()
     asm: Mapping[str, str | bytes] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if any(p.name == FAULTS for p in self.parameters[:-1]):
+            raise ValueError(f"{self.name}: the fault record is the last parameter")
 
     @property
     def threads(self) -> int:

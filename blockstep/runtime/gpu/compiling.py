@@ -16,13 +16,13 @@ from blockstep.compiler.analysis import Hint
 from blockstep.compiler.assemble import assemble
 from blockstep.compiler.compile import Compiled, compile_function
 from blockstep.compiler.frontend import build_bound
-from blockstep.compiler.lower import Options
+from blockstep.compiler.lower import Options, Parameter
 from blockstep.errors import UnsupportedError
 from blockstep.findings import Span
 from blockstep.ir import Function, dump
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Bound
-from blockstep.runtime.gpu.binary import FAULTS, Binary, Param, Site
+from blockstep.runtime.gpu.binary import FAULTS, Binary, Box, Param, Site
 
 
 def compile_for_gpu(function: JITFunction, bound: Bound, options: Mapping[str, Any]) -> Binary:
@@ -69,6 +69,10 @@ def hints_of(bound: Bound) -> dict[str, Hint]:
                 found[part.name] = Hint(16 if part.divisible else 1)
             elif part.kind == "scalar" and part.type.is_int():
                 found[part.name] = Hint(16 if part.divisible else 1)
+            elif part.kind == "descriptor" and part.view is not None:
+                found[part.name] = Hint(16)  # as the hardware asks of address and strides
+                for axis in range(len(part.value.shape)):
+                    found[f"{part.name}.stride{axis}"] = Hint(16 // part.view.dtype.itemsize)
     return found
 
 
@@ -90,7 +94,7 @@ def _entry(compiled: Compiled, options: Options) -> store.Entry:
         "shared": module.shared,
         "num_warps": options.num_warps,
         "num_ctas": options.num_ctas,
-        "parameters": [[p.kind, p.name] for p in module.parameters],
+        "parameters": [[p.kind, p.name, _box(p)] for p in module.parameters],
         "sites": [[_span(span), message] for message, span in module.sites],
     }
     parts = {"ptx": compiled.ptx.encode(), "llir": module.text.encode()}
@@ -111,6 +115,23 @@ def _cubin(ptx: str, architecture: str) -> bytes | None:
     return assemble(ptx, architecture, assembler="ptxas").cubin
 
 
+def _box(parameter: Parameter) -> list[Any] | None:
+    box = parameter.box
+    if box is None:
+        return None
+    return [box.descriptor, box.element, box.rank, list(box.box), box.swizzle, box.padding]
+
+
+def _param(kind: Any, name: str, box: list[Any] | None) -> Param:
+    if box is None:
+        return Param(kind, name)
+    base, element, rank, lengths, swizzle, padding = box
+    shape = tuple(f"{base}.shape[{axis}]" for axis in range(rank))
+    strides = tuple(f"{base}.strides[{axis}]" for axis in range(rank))
+    told = Box(base, element, shape, strides, tuple(lengths), swizzle, padding)
+    return Param("tensor_map", name, told)
+
+
 def _span(span: Span) -> list[Any]:
     return [span.file, span.line, span.column, span.end_line, span.end_column, span.function]
 
@@ -118,7 +139,7 @@ def _span(span: Span) -> list[Any]:
 def _binary(entry: store.Entry) -> Binary:
     told = entry.metadata
     texts = {k: v.decode() for k, v in entry.parts.items() if k != "cubin"}
-    parameters = tuple(Param(kind, name) for kind, name in told["parameters"])
+    parameters = tuple(_param(*known) for known in told["parameters"])
     return Binary(
         image=entry.parts.get("cubin", texts["ptx"]),
         name=told["name"],

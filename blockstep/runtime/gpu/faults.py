@@ -14,14 +14,11 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from blockstep.compiler.faults import RECORD
 from blockstep.errors import DeviceAssertionError
 from blockstep.runtime.gpu.binary import Binary, Site
 from blockstep.runtime.gpu.driver import Driver
 
-RECORD = ("flag", "site", "x", "y", "z", "element")
-"""The int32 fields of a record, in order. `flag` is 0, or 1 once a lane has failed; `site` indexes
-`Binary.sites`; x, y, z is the program instance; `element` is the element of the condition's block,
--1 for a scalar condition."""
 BYTES = 64  # of a record: no two in one cache line
 PER_PAGE = 64
 
@@ -69,7 +66,7 @@ class Slot:
         if self.words[0]:
             record = Record(*self.words)
             self.words[:] = [0] * len(RECORD)
-            known = record.site < len(self.binary.sites)
+            known = 0 <= record.site < len(self.binary.sites)
             site = self.binary.sites[record.site] if known else None
             raise KernelAssertion(self.binary.name, record, site)
 

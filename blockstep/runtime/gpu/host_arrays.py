@@ -16,6 +16,7 @@ import numpy as np
 
 from blockstep.interp.memory import AddressSpace, Storage, View
 from blockstep.interp.owners import Memory
+from blockstep.runtime.arguments import Argument, Bound
 from blockstep.runtime.device_memory import DeviceArrays
 from blockstep.runtime.gpu.driver import Driver
 
@@ -119,3 +120,14 @@ class Copies:
 def _written(storage: Storage, writes: Collection[str] | None) -> bool:
     """Whether the kernel may have written to a storage, and the host lets it."""
     return any(v.writeable and (writes is None or v.name in writes) for v in storage.views)
+
+
+def devices_hold(bound: Bound, view: View) -> bool:
+    """Whether the memory of a view is a device's."""
+    devices = bound.binding.devices
+    return isinstance(devices, InPlace) and devices.holds(view.storage)
+
+
+def arrays_of(bound: Bound) -> list[Argument]:
+    """The arguments with memory: arrays, descriptors, and what is inside tuples."""
+    return [part for a in bound.arguments for part in a.walk() if part.view is not None]

@@ -24,6 +24,7 @@ from blockstep.runtime.gpu.driver import Driver
 from blockstep.runtime.gpu.failures import (
     SHARED_HELP,
     DoesNotFit,
+    GPUError,
     OtherContext,
     failure,
     name_of,
@@ -104,6 +105,14 @@ class Launcher:
         self._enqueue = self._plainly if driver.count == 1 else self._entered
         self.launch = self._prepared()
 
+    def check_grid(self, grid: tuple[int, int, int]) -> None:
+        """Raises DoesNotFit for a grid past the device's limits."""
+        device, ctas = self.loaded.device, (self.binary.num_ctas, 1, 1)
+        help = "use fewer program instances, each with more work, or another axis"
+        for axis, n, each, limit in zip("xyz", grid, ctas, device.grid_limits, strict=True):
+            if n * each > limit:
+                raise DoesNotFit(n, limit // each, f"grid {axis}", self.name, device.name, help)
+
     def _frame(self) -> Frame:
         config = _config(self.driver.api, self.binary) if self._extended else None
         return Frame(self.binary.parameters, self._faults, config)
@@ -135,6 +144,8 @@ class Launcher:
 
     def _entered(self, x: int, y: int, z: int, stream: int, frame: Frame) -> Any:
         """Where there are several devices, the current one may be another."""
+        if int(self.driver.api.cuCtxGetCurrent()[1] or 0) == self.loaded.context:
+            return self._plainly(x, y, z, stream, frame)
         with self.driver.entered(self.loaded.device.ordinal):
             return self._plainly(x, y, z, stream, frame)
 
@@ -157,10 +168,12 @@ class Launcher:
                 self.loaded.registers * binary.threads, device.registers,
                 "registers", binary.name, device.name, help,
             )  # fmt: skip
-        for axis, n, limit in zip("xyz", grid, device.grid_limits, strict=True):
-            if n > limit:
-                help = "use fewer program instances, each with more work, or another axis"
-                return DoesNotFit(n, limit, f"grid {axis}", binary.name, device.name, help)
+        cluster = binary.cluster or (1, 1, 1)
+        if any(n % part for n, part in zip(grid, cluster, strict=True)):
+            tried = f"launching a grid of {grid} in clusters of {cluster}"
+            return GPUError(
+                binary.name, tried, name_of(status), "make each axis a multiple of the cluster's"
+            )
         size = "x".join(map(str, grid))
         tried = (
             f"launching a grid of {size} program instances with {binary.num_warps} warps and "

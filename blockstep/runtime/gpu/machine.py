@@ -1,43 +1,35 @@
-"""One launch on the gpu machine: the long way, which finds everything out, and the short one.
+"""A launch on the gpu machine, the long way, which finds everything out.
 
-The long way binds the arguments, finds their device, compiles and loads what is needed, copies
-arrays of the host, and launches. If nothing had to be copied, it leaves a `Shortcut` entry behind:
-the next call with arguments of the same kind takes a few microseconds.
+It finds the device of bound arguments, compiles and loads what is needed, copies arrays of the host,
+and launches. What was found out is a `Prepared`, which `shortcut` launches again.
 
-Invariant: the short way launches exactly what the long way would, or declines. A launch on device
-arrays alone neither waits nor allocates once its code is loaded, so that it can be captured.
+Invariant: a launch on device arrays alone neither waits nor allocates once its code is loaded, so
+that it can be captured into a graph.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
-from blockstep import knobs
 from blockstep.interp.memory import View
-from blockstep.language.function import SHORT, JITFunction
-from blockstep.runtime import session
+from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Argument, Bound
 from blockstep.runtime.gpu import driver as driver_module
 from blockstep.runtime.gpu.binary import FAULTS, Binary
 from blockstep.runtime.gpu.driver import Driver
-from blockstep.runtime.gpu.failures import GPUError, MixedDevices, OtherContext
+from blockstep.runtime.gpu.failures import GPUError, MixedDevices
 from blockstep.runtime.gpu.faults import Faults
 from blockstep.runtime.gpu.handle import GPUKernel
-from blockstep.runtime.gpu.host_arrays import Copies, InPlace
-from blockstep.runtime.gpu.launcher import Launch, Launcher
+from blockstep.runtime.gpu.host_arrays import Copies, arrays_of, devices_hold
+from blockstep.runtime.gpu.launcher import Launcher
 from blockstep.runtime.gpu.loading import Loaded, Loader
-from blockstep.runtime.gpu.selection import code_for, may_want, target_of
-from blockstep.runtime.gpu.signature import Read, Slow, reader
-from blockstep.runtime.gpu.streams import cupy_stream, current_stream, is_cupy, torch_stream
+from blockstep.runtime.gpu.selection import code_for, target_of
+from blockstep.runtime.gpu.shortcut import Grid, Prepared, debugging
+from blockstep.runtime.gpu.streams import current_stream
 from blockstep.runtime.gpu.tensor_map import TensorMaps
-from blockstep.runtime.gpu.values import Gather, gatherer, values_of
-from blockstep.runtime.gpu.watch import Watch
-
-Grid = tuple[int, int, int]
+from blockstep.runtime.gpu.values import gatherer, values_of
 
 
 class Machine:
@@ -61,7 +53,7 @@ class Machine:
         loaded = self.loader.load(made.binary, ordinal)
         handle = GPUKernel(function, options, name, loaded)
         gather = gatherer(made.binary, bound, self.maps)
-        return Prepared(self._launcher(loaded), gather, handle, made.watch, _debug(function))
+        return Prepared(self._launcher(loaded), gather, handle, made.watch, debugging(function))
 
     def _launcher(self, loaded: Loaded) -> Launcher:
         found = self._launchers.get(id(loaded))
@@ -77,6 +69,7 @@ class Machine:
         """Runs a prepared kernel on bound arguments. It waits for the kernel if arrays of the host
         were copied for it."""
         launcher = prepared.launcher
+        launcher.check_grid(grid)
         self.faults.check()
         with (
             self.driver.entered(launcher.loaded.device.ordinal),
@@ -92,7 +85,7 @@ class Machine:
         self.faults.check()
 
     def _address(self, bound: Bound, copies: Copies, view: View) -> int:
-        if view.storage is None or _on_device(bound, view):
+        if view.storage is None or devices_hold(bound, view):
             return view.base
         if not len(copies) and self.driver.capturing(copies.stream):
             raise GPUError(
@@ -103,7 +96,7 @@ class Machine:
 
     def stream(self, bound: Bound, launcher: Launcher) -> int:
         """The stream that a launch goes to."""
-        arrays = [a.value for a in _arrays(bound)]
+        arrays = [a.value for a in arrays_of(bound)]
         return current_stream(launcher.loaded.device.ordinal, arrays)
 
     def device_of(self, bound: Bound, kernel: str) -> int:
@@ -111,9 +104,9 @@ class Machine:
 
         Raises MixedDevices."""
         first: tuple[int, str] | None = None
-        for argument in _arrays(bound):
+        for argument in arrays_of(bound):
             view = argument.view
-            if view is None or not _on_device(bound, view):
+            if view is None or not devices_hold(bound, view):
                 continue
             ordinal = self._ordinal(argument, view)
             if first is not None and first[0] != ordinal:
@@ -143,142 +136,7 @@ class Machine:
         self.faults.check()
 
 
-def _on_device(bound: Bound, view: View) -> bool:
-    devices = bound.binding.devices
-    return isinstance(devices, InPlace) and devices.holds(view.storage)
-
-
-def _arrays(bound: Bound) -> list[Argument]:
-    return [part for a in bound.arguments for part in a.walk() if part.view is not None]
-
-
-@dataclass(slots=True, eq=False)
-class Prepared:
-    """A kernel that is loaded and ready for arguments of one kind."""
-
-    launcher: Launcher
-    gather: Gather
-    handle: GPUKernel
-    watch: Watch
-    debug: tuple[Any, Any]
-    launch: Launch = field(init=False)
-    ordinal: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.launch, self.ordinal = self.launcher.launch, self.launcher.loaded.device.ordinal
-
-
-def _debug(function: JITFunction) -> tuple[Any, Any]:
-    """What besides the call's own options decides whether assertions are compiled."""
-    return function.debug, knobs.runtime.debug
-
-
 @functools.cache
 def machine() -> Machine:
     """The gpu machine of this process."""
     return Machine(driver_module.driver())
-
-
-class Shortcut:
-    """The short way to the launches of one jit function."""
-
-    def __init__(self, function: JITFunction, machine: Machine) -> None:
-        self._function = function
-        self._machine = machine
-        self._read = reader(function.params)
-        self._names = function.arg_names
-        self._entries: dict[Any, tuple[Prepared, Callable[[int], int]]] = {}
-        self._allowed: Any = None  # the options under which the last launch went this way
-
-    def add(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], bound: Bound, prepared: Prepared
-    ) -> None:
-        """Let later calls like this one be short, if they can be."""
-        arrays = _arrays(bound)
-        if not arrays or not all(_on_device(bound, a.view) for a in arrays if a.view is not None):
-            return
-        stream = _asker([a.value for a in arrays])
-        read = self._try(args, kwargs)
-        if read is not None and stream is not None:
-            self._entries[read[0]] = prepared, stream
-
-    def _try(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Read | None:
-        try:
-            read = self._read(*args, **kwargs)
-            hash(read[0])
-        except (Slow, TypeError, AttributeError, RuntimeError):
-            return None
-        return read
-
-    def __call__(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any
-    ) -> GPUKernel | None:
-        """Launches and gives the handle, or gives None with nothing done."""
-        try:
-            key, values, given = self._read(*args, **kwargs)
-            prepared, ask = self._entries[key]
-            if self._disturbed() or prepared.debug != _debug(self._function):
-                return None
-            if callable(grid):
-                grid = grid(dict(zip(self._names, given, strict=True)))
-        except (KeyError, Slow, TypeError, AttributeError, RuntimeError):
-            return None
-        if not prepared.watch.holds():
-            return None
-        size = _plain(grid)
-        if size is None:
-            return None
-        if self._machine.faults.slots:
-            self._machine.faults.check()
-        x, y, z = size
-        try:
-            prepared.launch(x, y, z, ask(prepared.ordinal), prepared.gather(values))
-        except OtherContext:
-            return None
-        return prepared.handle
-
-    def _disturbed(self) -> bool:
-        """Whether hooks, a debugger or the options ask for the long way."""
-        runtime = knobs.runtime
-        if (
-            self._function.pre_run_hooks
-            or runtime.launch_enter_hook.calls
-            or runtime.launch_exit_hook.calls
-            or sys.gettrace() is not None
-        ):
-            return True
-        current = session.current()
-        if current.options is self._allowed and current.on_instance is None:
-            return False
-        if not may_want(current) or current.options.judged:
-            return True
-        self._allowed = current.options
-        return False
-
-
-def _plain(grid: Any) -> Grid | None:
-    """A grid of one to three positive integers; None for any other, which the long way refuses."""
-    if grid.__class__ is not tuple:
-        return None
-    for size in grid:
-        if size.__class__ is not int or size <= 0:
-            return None
-    count = len(grid)
-    if count == 1:
-        return grid[0], 1, 1
-    if count == 2:
-        return grid[0], grid[1], 1
-    return grid if count == 3 else None
-
-
-def _asker(arrays: list[Any]) -> Callable[[int], int] | None:
-    """What tells the stream of launches on such arrays; None where each has to be asked."""
-    torch = sys.modules.get("torch")
-    if torch is not None and any(isinstance(x, torch.Tensor) for x in arrays):
-        return torch_stream()
-    if all(is_cupy(x) for x in arrays):
-        return cupy_stream()
-    return None
-
-
-__all__ = ["SHORT", "Machine", "Prepared", "Shortcut", "machine"]

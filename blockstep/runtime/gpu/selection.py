@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ from blockstep import knobs, target
 from blockstep.compiler.frontend.cache import exact, key_of
 from blockstep.errors import UnsupportedError
 from blockstep.language.function import JITFunction
-from blockstep.runtime.arguments import Bound
+from blockstep.runtime.arguments import Bound, is_descriptor
 from blockstep.runtime.gpu import driver as driver_module
 from blockstep.runtime.gpu.binary import Binary
 from blockstep.runtime.gpu.driver import Device
@@ -84,6 +84,22 @@ def wants_gpu(bound: Bound, current: Session) -> bool:
     return on_device and driver_module.present() and compiler() is not None
 
 
+def on_device(values: Iterable[Any], current: Session) -> bool:
+    """Whether a launch with these arguments would go to the device; nothing is bound to find out."""
+    if not may_want(current):
+        return False
+    there = current.options.machine == MACHINE or any(map(_lies_on_device, values))
+    return there and driver_module.present() and compiler() is not None
+
+
+def _lies_on_device(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_lies_on_device, value))
+    if is_descriptor(value):
+        return _lies_on_device(value.base)
+    return bool(getattr(value, "is_cuda", False)) or hasattr(value, "__cuda_array_interface__")
+
+
 def check_choice(current: Session) -> None:
     """Raises UnsupportedError where the gpu machine was chosen for what it does not do."""
     chosen = current.options
@@ -93,6 +109,8 @@ def check_choice(current: Session) -> None:
         what, remedy = "judges nothing", "leave out --machine gpu: the CPU judges"
     elif chosen.programs is not None:
         what, remedy = "runs all program instances", "leave out --machine gpu, or the choice"
+    elif current.on_instance is not None:
+        what, remedy = "does not stop in a kernel", "leave out --machine gpu: debug on the CPU"
     elif not driver_module.present():
         what, remedy = "needs a GPU and its driver, and there is none", "BLOCKSTEP_MACHINE=grid"
     elif compiler() is None:
@@ -157,5 +175,14 @@ def code_for(
             raise UnsupportedError("unsupported: the compiler is not installed")
         constants = {a.name: a.value for a in bound.arguments if a.kind == "constexpr"}
         watch = Watch(function, constants)  # before: what changes meanwhile is compiled again
-        made = kept[key] = Made(build(function, bound, options), watch)
+        made = kept[key] = Made(_launched_as(build(function, bound, options), options), watch)
     return made
+
+
+def _launched_as(binary: Binary, options: Mapping[str, Any]) -> Binary:
+    """The code with the ways to launch it that the launch asks for; the code itself is the same."""
+    early = binary.launch_pdl or bool(options.get("launch_pdl"))
+    together = binary.launch_cooperative_grid or bool(options.get("launch_cooperative_grid"))
+    if (early, together) == (binary.launch_pdl, binary.launch_cooperative_grid):
+        return binary
+    return replace(binary, launch_pdl=early, launch_cooperative_grid=together)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from types import CellType, ModuleType
 from typing import Any
 
+from blockstep.errors import CompilationError
 from blockstep.language.constant import unwrap
 from blockstep.language.function import JITFunction
 from blockstep.language.names import ABSENT, Names
@@ -70,8 +71,12 @@ def _reached(function: JITFunction, constants: Mapping[str, Any]) -> list[JITFun
         here = waiting.pop()
         if id(here) in found or (here.__module__ or "").startswith(OURS):
             continue
+        try:
+            names = here.prepared.names
+        except (CompilationError, OSError):  # no code can have been made of it
+            continue
         found[id(here)] = here
-        waiting += [value for value in here.prepared.names.identities() if _is_jit(value)]
+        waiting += [value for value in names.identities() if _is_jit(value)]
     return list(found.values())
 
 

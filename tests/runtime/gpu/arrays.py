@@ -61,6 +61,12 @@ class Storage:
         self.data_ptr, self.nbytes = lambda: address, lambda: nbytes
         self._weak_ref, self._address = lambda: address, address
 
+    def clone(self) -> np.ndarray[Any, Any]:
+        return at(self._address, self.nbytes(), np.uint8).copy()
+
+    def copy_(self, saved: np.ndarray[Any, Any]) -> None:
+        at(self._address, self.nbytes(), np.uint8)[:] = saved
+
     @classmethod
     def _free_weak_ref(cls, handle: int) -> None: ...
 
@@ -72,7 +78,7 @@ class Storage:
 class Tensor:
     """A tensor of torch, as far as launches look at it."""
 
-    is_quantized, _base, layout = False, None, "strided"
+    is_cuda, is_quantized, _base, layout = True, False, None, "strided"
 
     def __init__(self, api: Recording, array: Any) -> None:
         self.array = OnDevice(api, array)

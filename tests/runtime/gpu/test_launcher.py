@@ -65,6 +65,11 @@ def test_the_hidden_parameter_is_the_fault_record() -> None:
     assert api.launches[0].values == (1, 2, 3, 0xFA)
 
 
+def test_the_hidden_parameter_is_the_last_one() -> None:
+    with pytest.raises(ValueError, match="the fault record is the last parameter"):
+        binary((Param("pointer", FAULTS), *ADD))
+
+
 def test_a_kernel_without_parameters() -> None:
     api, driver = recording()
     launcher(binary(()), api, driver)(1, 1, 1, 0, ())
@@ -227,6 +232,24 @@ def test_a_launch_that_is_refused_says_what_was_asked() -> None:
     assert text in str(caught.value)
     go(1, 1, 1, 0, (1, 2, 3))
     assert len(api.launches) == 1
+
+
+def test_a_grid_that_clusters_do_not_fill_is_said() -> None:
+    api, driver = recording()
+    go = launcher(binary(cluster=(2, 1, 1)), api, driver)
+    api.failures["cuLaunchKernelEx"] = ["CUDA_ERROR_INVALID_VALUE"]
+    with pytest.raises(GPUError, match=r"grid of \(5, 1, 1\) in clusters of \(2, 1, 1\)"):
+        go(5, 1, 1, 0, (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"), [((1 << 31, 1, 1), "grid x"), ((1, 65536, 1), "grid y, Required: 65536")]
+)
+def test_a_grid_past_the_limits_is_named(grid: tuple[int, int, int], words: str) -> None:
+    api, driver = recording()
+    made = api.kernel(binary())
+    with pytest.raises(OutOfResources, match=words):
+        Launcher(driver, Loader(driver).load(made, 0)).check_grid(grid)
 
 
 def test_an_illegal_address_names_the_kernels_that_may_have_done_it() -> None:

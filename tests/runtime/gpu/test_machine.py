@@ -138,6 +138,36 @@ def test_numbers_of_one_kind_share_code_and_arrive(
     assert len(setting.compiled) == 1
 
 
+def test_options_of_the_launch_reach_the_driver(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_torch(monkeypatch, lambda ordinal: 0)
+    x, out = pair(setting.api)
+    kernel = fresh()
+    for _ in range(2):
+        kernel[(1,)](x, out, 4, BLOCK=4, launch_pdl=True)
+        kernel[(1,)](x, out, 4, BLOCK=4)
+        kernel[(1,)](x, out, 4, BLOCK=4, launch_cooperative_grid=True)
+    kinds = [("PROGRAMMATIC_STREAM_SERIALIZATION",), (), ("COOPERATIVE",)]
+    assert [launch.attributes for launch in setting.api.launches] == kinds * 2
+
+
+def test_arrays_that_overlap_on_the_device_stay_where_they_are(setting: Setting) -> None:
+    whole = OnDevice(setting.api, np.arange(16, dtype=np.float32))
+    parts = []
+    for start, stop in ((0, 10), (6, 16)):
+        part = OnDevice.__new__(OnDevice)
+        told = whole.__cuda_array_interface__
+        address = told["data"][0] + 4 * start
+        part.__cuda_array_interface__ = {**told, "data": (address, False), "shape": (stop - start,)}
+        parts.append(part)
+    setting.body = None
+    fresh()[(1,)](*parts, 4, BLOCK=4)
+    x, out, _ = setting.api.launches[0].values
+    assert (x, out - x) == (whole._address, 24)
+    assert "cuMemAlloc" not in setting.api.calls
+
+
 def test_alignment_is_compiled_in(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     install_torch(monkeypatch, lambda ordinal: 0)
     kernel = fresh()
@@ -349,6 +379,20 @@ def test_a_bad_grid_is_refused_on_the_short_way_too(
     with pytest.raises(KeyError, match="SIZE"):
         kernel[lambda meta: (meta["SIZE"],)](x, out, 4, BLOCK=4)
     assert len(setting.api.launches) == 1
+
+
+@pytest.mark.parametrize("grid", [(1 << 31,), (1, 65536), (1, 1, 65536), (1 << 40, 1, 1)])
+def test_a_grid_past_the_limits_is_refused_both_ways(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch, grid: Any
+) -> None:
+    install_torch(monkeypatch, lambda ordinal: 0)
+    kernel = fresh()
+    x, out = pair(setting.api)
+    for _ in range(2):
+        with pytest.raises(triton.OutOfResources, match="grid"):
+            kernel[grid](x, out, 4, BLOCK=4)
+        kernel[(100_000, 1)](x, out, 4, BLOCK=4)
+    assert len(setting.api.launches) == 2
 
 
 def test_a_failed_assertion_is_told_by_the_next_launch(

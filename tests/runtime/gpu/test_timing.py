@@ -83,6 +83,29 @@ def test_the_summary_is_as_on_the_host(setting: Setting, monkeypatch: pytest.Mon
         testing.do_bench(fn, return_mode="best")
 
 
+def test_tuning_measures_launches_on_a_device_and_puts_back_what_they_wrote(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_torch(monkeypatch, lambda ordinal: 0)
+    configs = [triton.Config({"BLOCK": size}) for size in (2, 4)]
+    kernel = triton.autotune(configs, key=["n"])(triton.jit(copy_kernel))
+    x, out = pair(setting.api, Tensor, n=4)
+    monkeypatch.setattr(testing, "do_bench", lambda call, *told, quantiles: _timed(call, setting))
+    kernel[(1,)](x, out, 4)
+    assert kernel.best_config is configs[1]
+    assert out.tolist() == [0, 1, 2, 3]
+    assert len(setting.api.launches) == 3
+    host = np.zeros(4, np.float32)
+    other = triton.autotune(configs, key=["n"])(triton.jit(copy_kernel))
+    other[(2,)](np.arange(4, dtype=np.float32), host, 4)
+    assert other.best_config is configs[0]
+
+
+def _timed(call: Any, setting: Setting) -> list[float]:
+    call()
+    return [10.0 - len(setting.api.launches)] * 3
+
+
 @pytest.mark.parametrize(("budget", "estimate", "count"), [(100, 3, 33), (0, 3, 1), (1, 0, 10_000)])
 def test_runs_fill_the_budget(budget: float, estimate: float, count: int) -> None:
     assert runs(budget, estimate) == count

@@ -1,0 +1,251 @@
+"""Atomics as PTX: which instruction, who acts, what orders the other lanes' accesses."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import blockstep as triton
+import blockstep.language as tl
+from blockstep.compiler import layouts
+from blockstep.compiler.lower.agree import copy_bits, require_single_leaders
+from blockstep.compiler.lower.core import Lowering, Unlowered
+from blockstep.compiler.lower.options import Options
+from blockstep.ir import Function, Layout
+from tests.compiler.lowered import TARGETS, compiled
+
+WARPS = (1, 2, 4, 8)
+INTEGERS = (np.int32, np.uint32, np.int64, np.uint64)
+FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
+
+
+@triton.jit
+def combine(x_ptr, v_ptr, old_ptr, HOW: tl.constexpr, KEEP: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(v_ptr + i)
+    if HOW == "add":
+        old = tl.atomic_add(x_ptr + i, v)
+    elif HOW == "max":
+        old = tl.atomic_max(x_ptr + i, v)
+    elif HOW == "min":
+        old = tl.atomic_min(x_ptr + i, v)
+    elif HOW == "and":
+        old = tl.atomic_and(x_ptr + i, v)
+    elif HOW == "or":
+        old = tl.atomic_or(x_ptr + i, v)
+    elif HOW == "xor":
+        old = tl.atomic_xor(x_ptr + i, v)
+    elif HOW == "xchg":
+        old = tl.atomic_xchg(x_ptr + i, v)
+    else:
+        old = tl.atomic_cas(x_ptr + i, v, v + v)
+    if KEEP:
+        tl.store(old_ptr + i, old)
+
+
+def combined(
+    how: str, kind: type, keep: bool, target: str = "sm_90a", num_warps: int = 4, n: int = 512
+) -> str:
+    x = np.zeros(n, kind)
+    return compiled(combine, (x, x.copy(), x.copy(), how, keep, n), target, num_warps).ptx
+
+
+def accesses(ptx: str) -> list[str]:
+    """The names of the atomic instructions, without order and scope."""
+    found = re.findall(r"\b((?:red|atom)\.[\w.]+)", ptx)
+    return [
+        re.sub(r"\.(relaxed|acquire|release|acq_rel|cta|gpu|sys|global)\b", "", f) for f in found
+    ]
+
+
+EXPECTED = [
+    ("add", np.int32, "add.u32"), ("add", np.uint64, "add.u64"), ("add", np.float64, "add.f64"),
+    ("max", np.int32, "max.s32"), ("max", np.uint32, "max.u32"), ("min", np.int64, "min.s64"),
+    ("min", np.uint64, "min.u64"), ("and", np.int32, "and.b32"), ("or", np.uint64, "or.b64"),
+    ("xor", np.uint32, "xor.b32"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("how", "kind", "name"), EXPECTED)
+def test_the_old_value_decides_between_red_and_atom(
+    how: str, kind: type, name: str, target: str
+) -> None:
+    assert set(accesses(combined(how, kind, False, target))) == {f"red.{name}"}
+    assert set(accesses(combined(how, kind, True, target))) == {f"atom.{name}"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("num_warps", WARPS)
+def test_every_kind_of_every_type_assembles(num_warps: int, target: str) -> None:
+    pairs = [
+        *itertools.product(("add", "max", "min", "and", "or", "xor", "xchg", "cas"), INTEGERS),
+        *itertools.product(("add",), FLOATS),
+        *itertools.product(("max", "min", "xchg", "cas"), (np.float32, np.float64)),
+        *itertools.product(("cas",), (np.int16, np.float16, ml_dtypes.bfloat16)),
+    ]
+    for (how, kind), keep in itertools.product(pairs, (False, True)):
+        assert re.search(r"\b(red|atom)\.", combined(how, kind, keep, target, num_warps, 64))
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "keep", "name"),
+    [
+        (np.float32, "sm_90a", False, "red.add.v4.f32"),
+        (np.float32, "sm_90a", True, "atom.add.f32"),
+        (np.float32, "sm_80", False, "red.add.f32"),
+        (np.float16, "sm_90a", False, "red.add.noftz.v2.f16x2"),
+        (np.float16, "sm_90a", True, "atom.add.noftz.f16x2"),
+        (np.float16, "sm_80", False, "red.add.noftz.f16x2"),
+        (ml_dtypes.bfloat16, "sm_90a", False, "red.add.noftz.v2.bf16x2"),
+        (ml_dtypes.bfloat16, "sm_80", False, "atom.cas.b16"),
+    ],
+)
+def test_neighbours_are_added_together(kind: type, target: str, keep: bool, name: str) -> None:
+    assert set(accesses(combined("add", kind, keep, target))) == {name}
+
+
+def test_eight_halves_are_added_together() -> None:
+    text = combined("add", np.float16, False, n=4096)
+    assert set(accesses(text)) == {"red.add.noftz.v4.f16x2"}
+
+
+@triton.jit
+def masked(x_ptr, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.atomic_add(x_ptr + i, 1.0, mask=i < n)
+
+
+def test_a_mask_that_may_end_anywhere_splits_the_neighbours() -> None:
+    x = np.zeros(512, np.float32)
+    even = compiled(masked, (x, 512, 512)).ptx
+    odd = compiled(masked, (x, 511, 512)).ptx
+    assert set(accesses(even)) == {"red.add.v4.f32"}
+    assert set(accesses(odd)) == {"red.add.f32"}
+    assert len(accesses(odd)) == 4
+    assert all(line.strip().startswith("@") for line in odd.splitlines() if " red." in line)
+
+
+def test_extremes_of_floats_are_those_of_their_bits() -> None:
+    assert accesses(combined("max", np.float32, False, n=128)) == ["red.max.s32", "red.min.u32"]
+    assert accesses(combined("min", np.float64, True, n=128)) == ["atom.min.s64", "atom.max.u64"]
+
+
+@triton.jit
+def ordered(x_ptr, out_ptr, SEM: tl.constexpr, SCOPE: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    old = tl.atomic_add(x_ptr + i, 1, sem=SEM, scope=SCOPE)
+    tl.store(out_ptr + i, old)
+
+
+def order(sem: str, scope: str, n: int = 128) -> list[str]:
+    """Barriers, fences and atomics, in order."""
+    x = np.zeros(n, np.int32)
+    text = compiled(ordered, (x, x.copy(), sem, scope, n)).ptx
+    found = re.findall(r"\b(bar\.sync|fence[\w.]+|atom\.[\w.]+)", text)
+    return [f.replace(".global.add.u32", "") for f in found]
+
+
+def test_the_cta_meets_before_a_release_and_after_an_acquire() -> None:
+    assert order("relaxed", "gpu") == ["atom.relaxed.gpu"]
+    assert order("release", "sys") == ["bar.sync", "atom.release.sys"]
+    assert order("acquire", "gpu") == ["atom.acquire.gpu", "bar.sync"]
+    assert order("acq_rel", "cta") == ["bar.sync", "atom.acq_rel.cta", "bar.sync"]
+
+
+def test_several_atomics_of_a_lane_share_their_fences() -> None:
+    fence, atom = "fence.acq_rel.gpu", "atom.relaxed.gpu"
+    assert order("acq_rel", "gpu", 256) == ["bar.sync", fence, atom, atom, fence, "bar.sync"]
+    assert order("relaxed", "gpu", 256) == [atom, atom]
+
+
+@triton.jit
+def locked(lock_ptr, x_ptr):
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(x_ptr, tl.load(x_ptr) + 1)
+    tl.atomic_xchg(lock_ptr, 0)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("num_warps", WARPS)
+def test_one_lane_takes_a_lock_for_all(num_warps: int, target: str) -> None:
+    lock, x = np.zeros(1, np.int32), np.zeros(1, np.float32)
+    text = compiled(locked, (lock, x), target, num_warps).ptx
+    assert re.search(r"@%p\d+ atom\.acq_rel\.gpu\.global\.cas\.b32", text)
+    assert re.search(r"@%p\d+ atom\.release\.gpu\.global\.exch\.b32", text)
+    assert ("shfl.sync.idx" if num_warps == 1 else "st.shared") in text
+    freed = text.index("exch.b32")
+    stored = text.index("st.global")
+    meeting = "bar.warp.sync" if num_warps == 1 else "bar.sync"
+    assert stored < text.index(meeting, stored) < freed  # all stores come before the release
+
+
+@triton.jit
+def few(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    old = tl.atomic_add(x_ptr + i, 1, sem="relaxed")
+    tl.store(out_ptr + i, old)
+
+
+def test_the_holders_of_copies_get_the_old_value() -> None:
+    x = np.zeros(16, np.int32)
+    one = compiled(few, (x, x.copy(), 16), num_warps=1).ptx
+    assert "shfl.sync.idx" in one
+    four = compiled(few, (x, x.copy(), 16), num_warps=4).ptx
+    assert "st.shared" in four
+    assert "ld.shared" in four
+    assert re.search(r"@%p\d+ atom", four)
+
+
+@triton.jit
+def flags(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.atomic_load(x_ptr + i, mask=i < 7))
+    tl.atomic_store(x_ptr + i, tl.atomic_load(out_ptr), sem="relaxed")
+    tl.atomic_store(out_ptr, 1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.float32, np.uint64])
+def test_loads_and_stores(kind: type, target: str) -> None:
+    x, bits = np.zeros(64, kind), 8 * np.dtype(kind).itemsize
+    text = compiled(flags, (x, x.copy(), 64), target).ptx
+    assert text.count(f"ld.acquire.gpu.global.b{bits}") == 2
+    assert f"st.relaxed.gpu.global.b{bits}" in text
+    assert f"st.release.gpu.global.b{bits}" in text
+
+
+def leaders(layout: Layout) -> list[int]:
+    """The elements that lanes act for, by the rule that `Lowering.leaders` tests."""
+    idle_lanes = sum(1 << k for k, image in enumerate(layout.lanes) if image == 0)
+    idle_warps = sum(1 << k for k, image in enumerate(layout.warps) if image == 0)
+    return [
+        layout.element(register, lane, warp)
+        for warp in range(layout.num_warps)
+        for lane in range(32)
+        for register in range(layout.per_lane)
+        if not (register & copy_bits(layout) or lane & idle_lanes or warp & idle_warps)
+    ]
+
+
+@pytest.mark.parametrize("num_warps", WARPS)
+@pytest.mark.parametrize("shape", [(1,), (8,), (64,), (1024,), (4, 8), (64, 32), (1, 16, 2)])
+def test_each_element_has_one_leader(shape: tuple[int, ...], num_warps: int) -> None:
+    lw = Lowering(Function("f", [], []), Options(num_warps=num_warps))
+    for vector in (1, 2, 4):
+        for axes in itertools.permutations(range(len(shape))):
+            layout = layouts.coalesced(shape, axes, vector, num_warps)
+            require_single_leaders(lw, layout)
+            assert sorted(leaders(layout)) == list(range(layout.numel))
+
+
+def test_copies_that_no_bit_tells_apart_are_refused() -> None:
+    lw = Lowering(Function("f", [], []), Options(num_warps=1))
+    twice = Layout((32,), (1,), (1, 2, 4, 8, 16), ())
+    with pytest.raises(Unlowered):
+        require_single_leaders(lw, twice)

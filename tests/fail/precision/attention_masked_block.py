@@ -1,0 +1,27 @@
+"""Online softmax: the first block of keys is masked everywhere, so both maxima are -inf."""
+
+import numpy as np
+
+import triton
+import triton.language as tl
+
+#~ FLAGS: --precision
+
+@triton.jit
+def attention(s_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    rows, cols = tl.arange(0, 4), tl.arange(0, BLOCK)
+    top = tl.full((4,), float("-inf"), tl.float32)
+    total = tl.zeros((4,), tl.float32)
+    for start in range(0, n, BLOCK):
+        s = tl.load(s_ptr + rows[:, None] * n + start + cols[None, :])
+        new = tl.maximum(top, tl.max(s, axis=1))
+        scale = tl.exp(top - new)
+        total = total * scale + tl.sum(tl.exp(s - new[:, None]), axis=1)
+        top = new
+    tl.store(out_ptr + rows, total)
+    #~^ WARN: this store writes NaN to `out_ptr`
+
+
+scores = np.zeros((4, 16), np.float32)
+scores[1, :8] = -np.inf
+attention[(1,)](scores, np.zeros(4, np.float32), 16, BLOCK=8)
