@@ -21,6 +21,7 @@ _ONE_LAYOUT = frozenset({"hint", "load", "store", "atomic_rmw", "atomic_cas", "a
                          "atomic_store"})  # fmt: skip
 _ELEMENTWISE = frozenset({Family.ELEMENTWISE, Family.SELECT})
 _MAKES_SHARED = frozenset({"convert", "slot"})
+_COPIES = ("async_copy", "tensor_copy")
 _COPIED = (4, 8, 16)  # bytes that one lane can copy at once
 
 
@@ -95,6 +96,30 @@ def _access(operation: Operation) -> None:
     _vectors(operation, operation.operands[0].layout)
 
 
+def _stored(operation: Operation, ring: dict[str, Any]) -> None:
+    layout = operation.attributes["layout"]
+    if not isinstance(layout, SharedLayout) or tuple(layout.shape) != tuple(ring["shape"]):
+        raise Malformed(operation, f"copies a block of shape {ring['shape']} to {layout}")
+
+
+def _tensor_copy(operation: Operation) -> None:
+    ring, told = _of_ring(operation), operation.attributes
+    if told["element"] is not ring["element"] or tuple(told["shape"]) != tuple(ring["shape"]):
+        raise Malformed(
+            operation, f"copies {told['element']} {told['shape']} into a ring of others"
+        )
+    _stored(operation, ring)
+    phases = operation.operands[1].producer
+    if phases is None or phases.name != "phases" or phases.attributes["slots"] != ring["slots"]:
+        raise Malformed(operation, f"names no `phases` of {ring['slots']} slots")
+
+
+def _phase_wait(operation: Operation) -> None:
+    phases = operation.operands[0].producer
+    if phases is None or phases.name != "phases":
+        raise Malformed(operation, "names no `phases`")
+
+
 def _vectors(operation: Operation, layout: Any) -> None:
     width = operation.attributes.get("vector", 1)
     if width != 1 and not _is_vector(layout, width):
@@ -121,13 +146,17 @@ def _ring(operation: Operation) -> None:
     told = operation.attributes
     if told["slots"] < 1:
         raise Malformed(operation, f"{told['slots']} slots")
-    layouts = set()
+    copied, read = set(), set()
     for user, index in operation.results[0].uses:
-        if user.name not in ("slot", "async_copy") or index:
-            raise Malformed(user, "a ring is for `slot` and `async_copy` alone")
-        layouts.add(user.attributes["layout"] if user.name == "async_copy" else _only(user).layout)
-    if len(layouts) > 1:
-        one, other = sorted(map(str, layouts))[:2]
+        if user.name not in (*_COPIES, "slot") or index:
+            raise Malformed(user, "a ring is for copies and `slot` alone")
+        if user.name == "slot":
+            read.add(_only(user).layout)
+        else:
+            copied.add(user.attributes["layout"])
+    whole = {layout for layout in read if tuple(layout.shape) == tuple(told["shape"])}
+    if len(copied) > 1 or copied and len(copied | whole) > 1:
+        one, other = sorted(map(str, copied | whole))[:2]
         raise Malformed(operation, f"its slots are filled and read in two ways: {one} and {other}")
 
 
@@ -146,8 +175,8 @@ def _of_ring(operation: Operation) -> dict[str, Any]:
 
 def _slot(operation: Operation) -> None:
     ring, result = _of_ring(operation), _only(operation)
-    wanted = tuple(ring["shape"]), ring["element"]
-    if (tuple(result.type.shape), result.type.scalar) != wanted:
+    wanted = sorted(ring["shape"]), ring["element"]  # axes may come out permuted
+    if (sorted(result.type.shape), result.type.scalar) != wanted:
         raise Malformed(operation, f"reads {result.type} out of a ring of {wanted[1]} {wanted[0]}")
     if not isinstance(result.layout, SharedLayout):
         raise Malformed(operation, f"a slot lies in shared memory, not in {result.layout}")
@@ -159,9 +188,7 @@ def _async_copy(operation: Operation) -> None:
     if tuple(pointer.type.shape) != tuple(ring["shape"]) or element is not ring["element"]:
         raise Malformed(operation, f"copies {pointer.type} into a ring of {ring['element']}")
     _agree(operation, operation.operands[3:])
-    layout = told["layout"]
-    if not isinstance(layout, SharedLayout) or tuple(layout.shape) != tuple(ring["shape"]):
-        raise Malformed(operation, f"copies a block {pointer.type} to {layout}")
+    _stored(operation, ring)
     if told["vector"] * element.itemsize not in _COPIED:
         raise Malformed(operation, f"no lane copies {told['vector']} elements of {element} at once")
     _vectors(operation, pointer.layout)
@@ -316,9 +343,12 @@ _CHECKS: dict[str, Callable[[Operation], None]] = {
     "if": _if,
     "load": _access,
     "permute": _permute,
+    "phase_wait": _phase_wait,
+    "phases_end": _phase_wait,
     "reshape": _same_bases,
     "ring": _ring,
     "slot": _slot,
     "store": _access,
+    "tensor_copy": _tensor_copy,
     "while": _while,
 }

@@ -38,6 +38,7 @@ from blockstep.ir import (
     Location,
     Operation,
     Region,
+    SharedLayout,
     Value,
 )
 from blockstep.ir.core import copy_operation
@@ -171,7 +172,7 @@ class _Pipelining:
         told = {
             "descriptor": one.box.descriptor, "padding": one.box.padding, "width": one.box.width,
             "element": one.load.results[0].type.scalar, "shape": tuple(one.stored.shape),
-            "announced": announced,
+            "layout": one.stored, "announced": announced,
         }  # fmt: skip
         self._emit(TENSOR_COPY, operands, [], told, before)
 

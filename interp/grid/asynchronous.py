@@ -6,6 +6,10 @@ A slot of a ring goes through four states, and may be read in the last one alone
            -> ARRIVED    an `async_wait` made the copy's group complete, for the lanes that waited
            -> READABLE   a `barrier` behind that wait: now every lane of the CTA sees the block
 
+The copy engine's copies (`tensor_copy`) arrive where a `phase_wait` waits for the phase of the slot's
+own barrier that counts their bytes; every lane waits there, so they can be read at once. A wait for
+a phase that is over waits for nothing, and one for a phase that nobody began never ends.
+
 A product that reads a slot keeps it until the product is complete *and* a barrier stands behind
 that, since other warps may lag; only then may a copy overwrite the slot. Sums in flight may be
 handed on, and added to by the next product; anybody else needs a `dot_wait` that names them.
@@ -17,8 +21,10 @@ the kernel. This machine does not judge kernels in placed IR.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,21 +64,37 @@ class Ring:
     """Shared memory for some blocks, by program of the batch and slot. That of a `convert` has one
     slot, and no data: nothing but its own block ever lies there."""
 
-    data: Any
+    data: Any  # in the order of addresses
     state: Any
     group: Any  # of the copy that was last started into it
     reader: Any  # the last product that may still read it
 
     @staticmethod
-    def of(programs: int, slots: int, block: Shape, kind: Any) -> Ring:
-        """Memory for so many blocks in each program."""
+    def of(programs: int, slots: int, elements: int, kind: Any) -> Ring:
+        """Memory for so many blocks of so many elements in each program."""
         shape = programs, slots
         return Ring(
-            np.zeros((*shape, *block), kind),
+            np.zeros((*shape, elements), kind),
             np.full(shape, EMPTY, np.int8),
             np.zeros(shape, np.int64),
             np.full(shape, NOBODY, np.int64),
         )
+
+
+@dataclass(slots=True, eq=False)
+class Phases:
+    """The barriers of a ring's slots, by program and slot: bytes that are still to be announced or
+    to come in the phase at hand, phases that were begun, and phases that were waited for."""
+
+    owed: Any
+    begun: Any
+    over: Any
+
+    @staticmethod
+    def of(programs: int, slots: int) -> Phases:
+        """Barriers whose first phase nobody has begun."""
+        owed, begun, over = (np.zeros((programs, slots), np.int64) for _ in range(3))
+        return Phases(owed, begun, over)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +124,8 @@ class Asynchronous:
     issued: Any = None  # products, so far
     complete: Any = None  # of those
     rings: dict[Operation, Ring] = field(default_factory=dict)
+    phases: dict[Operation, Phases] = field(default_factory=dict)
+    engine: dict[Ring, Operation] = field(default_factory=dict)  # whose copies the engine does
     held: dict[Value, Held] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -185,7 +209,7 @@ def ring(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     made = state.rings.get(operation)
     if made is None:
         told = operation.attributes
-        made = Ring.of(state.programs, told["slots"], told["shape"], told["element"].numpy)
+        made = Ring.of(state.programs, told["slots"], prod(told["shape"]), told["element"].numpy)
         state.rings[operation] = made
     idle = (made.state[now] != COPYING) & (made.reader[now] == NOBODY)
     state.require(idle.all(axis=1), now, operation, "takes memory that is still copied to or read")
@@ -203,27 +227,49 @@ def async_copy(
     if not on.any():
         return []
     made = _slots(state, operation, slots[on], now[on])
-    at = now[on], slots[on]
-    message = "overwrites a slot that a product may still read"
-    state.require(made.reader[at] == NOBODY, now[on], operation, message)
-    message = "overwrites a slot into which another copy is still under way"
-    state.require(made.state[at] != COPYING, now[on], operation, message)
-    made.data[at] = _block(machine, pointer, mask, on)
+    at = _free(state, operation, made, now[on], slots[on])
+    blocks = _block(machine, pointer, mask, on)
+    made.data[at] = blocks[:, addresses(operation.attributes["layout"])]
     made.state[at], made.group[at] = COPYING, state.groups[now[on]]
     return []
 
 
+def _free(
+    state: Asynchronous, operation: Operation, made: Ring, programs: Any, slots: Any
+) -> tuple[Any, Any]:
+    """Where a copy goes. Raises Hazard if anybody uses the slot."""
+    at = programs, slots
+    message = "overwrites a slot that a product may still read"
+    state.require(made.reader[at] == NOBODY, programs, operation, message)
+    message = "overwrites a slot into which another copy is still under way"
+    state.require(made.state[at] != COPYING, programs, operation, message)
+    return at
+
+
+@functools.cache
+def addresses(layout: SharedLayout) -> Any:
+    """The element at each address."""
+    found = np.zeros(1, np.int64)
+    for basis in layout.elements:
+        found = np.concatenate([found, found ^ basis])
+    return found
+
+
 def _block(machine: GridMachine, pointer: Lanes, mask: Lanes | None, on: Any) -> Any:
-    """The blocks of the programs that are `on`, one after another."""
+    """The elements of the programs that are `on`, one program after another."""
     shape, flags = pointer.shape, None if mask is None else mask.data()
     if not on.all():
         active = on.reshape(machine.lead + (1,) * len(shape))
         flags = active if flags is None else active & flags
+    return _read(machine, pointer, flags, None).reshape(-1, prod(shape))[on]
+
+
+def _read(machine: GridMachine, pointer: Lanes, flags: Any, fill: Any) -> Any:
     access = memory.touch(pointer, flags, machine.lead)
     memory.prove_inside(access)
     kind = pointer.type.scalar.element_ty.numpy  # type: ignore[attr-defined]
-    data = memory.read(access, kind, None, copy=True)
-    return np.broadcast_to(data, machine.lead + shape).reshape(-1, *shape)[on]
+    data = memory.read(access, kind, fill, copy=True)
+    return np.broadcast_to(data, machine.lead + pointer.shape)
 
 
 def async_commit(
@@ -242,6 +288,8 @@ def async_wait(
     state, now = _state(machine)
     complete = (state.groups[now] - operation.attributes["pending"])[:, None]
     for one in state.rings.values():
+        if one in state.engine:
+            continue
         before = one.state[now]
         arrived = (before == COPYING) & (one.group[now] < complete)
         one.state[now] = np.where(arrived, ARRIVED, before)
@@ -256,7 +304,9 @@ def slot(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     _readable(state, operation, made, now, slots)
     (result,) = operation.results
     state.held[result] = Held(made, now, slots)
-    return [of_array(made.data[now, slots].reshape(machine.lead + result.type.shape), result.type)]
+    block = np.empty((len(now), prod(result.type.shape)), result.type.scalar.numpy)
+    block[:, addresses(result.layout)] = made.data[now, slots]
+    return [of_array(block.reshape(machine.lead + result.type.shape), result.type)]
 
 
 def _readable(
@@ -323,13 +373,106 @@ def convert(machine: GridMachine, operation: Operation, operands: tuple[Any, ...
         state.barrier(now)
         made = state.rings.get(operation)
         if made is None:
-            made = state.rings[operation] = Ring.of(state.programs, 1, (), np.bool_)
+            made = state.rings[operation] = Ring.of(state.programs, 1, 0, np.bool_)
         free = made.reader[now, 0] == NOBODY
         state.require(free, now, operation, "overwrites a block that a product may still read")
         made.state[now] = ARRIVED
         state.barrier(now)
         state.held[result] = Held(made, now, np.zeros(len(now), int))
     return [operands[0]]
+
+
+def phases(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """Barriers for the slots of rings. Their lowering begins and ends with a barrier."""
+    state, now = _state(machine)
+    state.barrier(now)
+    made = state.phases.get(operation)
+    if made is None:
+        made = Phases.of(state.programs, operation.attributes["slots"])
+        state.phases[operation] = made
+    _over(state, operation, made, now)
+    for array in (made.owed, made.begun, made.over):
+        array[now] = 0
+    return [constant(0, ty.int32)]
+
+
+def _over(state: Asynchronous, operation: Operation, made: Phases, programs: Any) -> None:
+    idle = (made.begun[programs] == made.over[programs]) & (made.owed[programs] == 0)
+    message = "takes barriers on which copies that nobody waited for still count"
+    state.require(idle.all(axis=1), programs, operation, message)
+
+
+def _phases_of(state: Asynchronous, value: Value) -> Phases:
+    made = value.producer
+    assert made is not None, "the verifier has seen it"
+    return state.phases[made]
+
+
+def phases_end(
+    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
+) -> list[Lanes]:
+    """The barriers are not used any more. Its lowering begins with a barrier."""
+    state, now = _state(machine)
+    state.barrier(now)
+    _over(state, operation, _phases_of(state, operation.operands[0]), now)
+    return []
+
+
+def tensor_copy(
+    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
+) -> list[Lanes]:
+    """The engine copies a box, what lies outside of the array as the padding says."""
+    state, now = _state(machine)
+    slots, on = _scalar(machine, operands[2]), _scalar(machine, operands[3]).astype(bool)
+    if not on.any():
+        return []
+    told, counts = operation.attributes, _phases_of(state, operation.operands[1])
+    made = _slots(state, operation, slots[on], now[on])
+    at = _free(state, operation, made, now[on], slots[on])
+    blocks = _box(machine, told, operands[4:], on)
+    made.data[at] = blocks[:, addresses(told["layout"])]
+    made.state[at] = COPYING
+    state.engine[made] = operation.operands[1].producer  # type: ignore[assignment]
+    size = blocks.shape[1] * told["element"].itemsize
+    counts.owed[at] += told["announced"] - size
+    counts.begun[at] += counts.owed[at] == 0  # the announcement has arrived, and the bytes will
+    return []
+
+
+def _box(machine: GridMachine, told: Any, offsets: Sequence[Lanes], on: Any) -> Any:
+    """The elements of a box in each program that is `on`."""
+    name, shape, size = told["descriptor"], told["shape"], told["element"].itemsize
+    view = machine.arguments[name]
+    address, inside = np.asarray(int(view.base), np.int64), on.reshape(machine.lead + (1, 1))
+    for axis, (offset, n) in enumerate(zip(offsets, shape, strict=True)):
+        along = np.arange(n, dtype=np.int64).reshape((-1, 1) if axis == 0 else (1, -1))
+        at = _scalar(machine, offset).astype(np.int64).reshape(machine.lead + (1, 1)) + along
+        inside = inside & (at >= 0) & (at < machine.arguments[f"{name}.shape{axis}"])
+        address = address + at * (machine.arguments[f"{name}.stride{axis}"] * size)
+    pointer = of_array(address, ty.block_type(ty.pointer_type(told["element"]), shape))
+    pointer.origin = view
+    fill = told["element"].numpy.type(np.nan if told["padding"] == "nan" else 0)
+    return _read(machine, pointer, inside, fill).reshape(-1, prod(shape))[on]
+
+
+def phase_wait(
+    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
+) -> list[Lanes]:
+    """Waits for the end of the phase at hand, if it is the one that is named."""
+    state, now = _state(machine)
+    _, slot, phase = operands
+    slots, named = _scalar(machine, slot), _scalar(machine, phase)
+    counts, made = _phases_of(state, operation.operands[0]), operation.operands[0].producer
+    waits = counts.over[now, slots] % 2 == named
+    at = now[waits], slots[waits]
+    ends = counts.begun[at] > counts.over[at]
+    state.require(ends, now[waits], operation, "waits for a phase that no copy ends")
+    counts.over[at] += 1
+    for one, engine in state.engine.items():
+        if engine is made:
+            before = one.state[at]
+            one.state[at] = np.where(before == COPYING, READABLE, before)
+    return []
 
 
 Handler = Callable[["GridMachine", Operation, tuple[Any, ...]], list[Lanes]]
@@ -340,8 +483,12 @@ HANDLERS: dict[str, Handler] = {
     "convert": convert,
     "dot": dot,
     "dot_wait": dot_wait,
+    "phase_wait": phase_wait,
+    "phases": phases,
+    "phases_end": phases_end,
     "ring": ring,
     "slot": slot,
+    "tensor_copy": tensor_copy,
 }
 
 __all__ = ["HANDLERS", "Asynchronous", "Hazard", "Product"]

@@ -18,7 +18,7 @@ PASSES_POINTERS = frozenset(
 )  # fmt: skip
 ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
-READS = frozenset({"load", "async_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
+READS = frozenset({"load", "async_copy", "tensor_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
 POINTERS = {"async_copy": 3}  # which operand is the pointer, where it is not the first
 WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
 
@@ -98,7 +98,9 @@ def _reached(operations: list[Operation], kinds: frozenset[str]) -> frozenset[st
     """The parameters through which operations of some kinds reach memory."""
     names: set[str] = set()
     for operation in operations:
-        if operation.name in kinds:
+        if operation.name == "tensor_copy" and operation.name in kinds:
+            names.add(operation.attributes["descriptor"])
+        elif operation.name in kinds:
             pointer = operation.operands[POINTERS.get(operation.name, 0)]
             sources = set(_sources(pointer, set()))
             if None in sources:

@@ -126,7 +126,7 @@ def test_unplaced_blocks_need_no_layout() -> None:
         (PIPELINED, "element=!fp32} : int32", "element=!int32} : int32",
          "async_copy: copies .* into a ring of int32"),
         (PIPELINED.split("  %block")[0], f"layout={SHARED}", f"layout={COPIED}",
-         "async_copy: copies a block .* to layout"),
+         "async_copy: copies a block of .* to layout"),
         (PIPELINED, "pending=0", "pending=-1", "async_wait: waits for -1"),
         (PRODUCT, "add %done, %done", "add %done, %acc", "add: operand 1 is sums that are still in"),
         (PRODUCT, "    yield %more", f"    %no = add %more, %zero : fp32[64, 8] {SUMS}\n    yield %no",
