@@ -73,7 +73,10 @@ class Cta:
     def run(self, arguments: list[int]) -> None:
         for part, value in zip(_split(self.head), arguments, strict=True):
             type, name = _typed(part)
-            self.values[name] = np.full(self.threads, value, _kind(type)[1])
+            kind = np.dtype(_kind(type)[1])
+            if kind.kind == "u":
+                value %= 1 << 8 * kind.itemsize
+            self.values[name] = np.full(self.threads, value, kind)
         before, block = "", "entry"
         while block:
             before, block = block, self._block(block, before)

@@ -55,12 +55,17 @@ _TO_INTEGER = re.compile(r"llvm\.nvvm\.[fd]2(i|ui|ll|ull)\.rz")
 
 
 def saturated(x: Array, kind: Any) -> Array:
-    """Toward zero, what is too large to the nearest integer there is, NaN to 0."""
+    """Toward zero, what is too large to the nearest integer there is. NaN gives 0, and the highest
+    bit alone where a side has 64 bits."""
     limits = np.iinfo(kind)
     wide = np.trunc(np.where(np.isnan(x), 0, x).astype(np.float64))
     above, below = wide >= float(limits.max), wide <= float(limits.min)
     made = np.where(above | below, 0, wide).astype(kind)
-    return np.where(above, limits.max, np.where(below, limits.min, made)).astype(kind)
+    found = np.where(above, limits.max, np.where(below, limits.min, made)).astype(kind)
+    if 8 in (x.dtype.itemsize, found.itemsize):
+        bits = found.view(f"u{found.itemsize}")
+        bits[np.isnan(x)] = 1 << (8 * found.itemsize - 1)
+    return found
 
 
 def _high_product(x: Array, y: Array) -> Array:
