@@ -23,8 +23,8 @@ from blockstep.language import function as language_function
 from blockstep.language.function import register_launcher
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.gpu.compiling import hints_of, options_of
-from blockstep.runtime.launch_options import OPTIONS, split_options
 from blockstep.runtime.launch import grid_size
+from blockstep.runtime.launch_options import OPTIONS, split_options
 from tests.compiler.launched import Launch
 from tests.compiler.simt import Array
 from tests.compiler.whole_cta import WholeCta
