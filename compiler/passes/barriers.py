@@ -15,13 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from blockstep.compiler.passes.distance import are_apart, lies_inside
-from blockstep.compiler.passes.ordering import roots_of
+from blockstep.compiler.passes.ordering import WRITES, roots_of
 from blockstep.ir import Function, Layout, Operation, Region, Value
 from blockstep.ir.layout import rank
 from blockstep.language.op import OPS
 
 READS = frozenset({"load", "async_copy", "atomic_load"})
-WRITES = frozenset({"store", "atomic_store", "atomic_rmw", "atomic_cas"})
 _POINTER = {"async_copy": 3}
 ANYWHERE = None
 

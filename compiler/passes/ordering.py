@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from blockstep.ir import Operation, Value
 
-_WRITES = frozenset({"store"})
+WRITES = frozenset({"store", "atomic_store", "atomic_rmw", "atomic_cas"})
 _ORDERS = frozenset(
     {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "barrier", "gdc_wait", "while"}
 )  # fmt: skip
@@ -21,7 +21,7 @@ def may_run_ahead(load: Operation, loop: Operation) -> bool:
     for operation in loop.walk():
         if operation.name in _ORDERS or operation.attributes.get("volatile"):
             return False
-        if operation.name in _WRITES:
+        if operation.name in WRITES:
             theirs = roots_of(operation.operands[0])
             if mine & theirs or None in mine | theirs:
                 return False
@@ -71,4 +71,4 @@ def _out_of(owner: Operation, index: int) -> list[Value]:
     return [owner.operands[3 + index], owner.regions[0].terminator.operands[index]]
 
 
-__all__ = ["may_run_ahead", "roots_of"]
+__all__ = ["WRITES", "may_run_ahead", "roots_of"]

@@ -46,6 +46,10 @@ from blockstep.language import types as ty
 from blockstep.language.op import OPS, Op
 
 
+_COUNTS = frozenset({"num_programs"})
+"""Operations whose results are above zero."""
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """Loops of products, with `stages` slots; fewer than two leave them as they are."""
@@ -143,9 +147,7 @@ class _Pipelining:
         values: dict[Value, Value] = {body.arguments[0]: index}
         for place, value in zip(self.ahead, carried, strict=True):
             values[body.arguments[place]] = value
-        test = "gt" if _is_negative(step) else "lt"
-        active = self._emit(test, [index, upper], [ty.int1], {}, before)
-        assert active is not None
+        active = self._goes_on(index, upper, step, before)
         mapping = _Outer(values)
         for operation in self.order:
             copy_operation(operation, mapping, {}).insert_before(before)
@@ -162,6 +164,21 @@ class _Pipelining:
         assert following is not None
         yielded = body.terminator.operands
         return [following, *(mapping[yielded[place - 1]] for place in self.ahead)]
+
+    def _goes_on(self, index: Value, upper: Value, step: Value, before: Operation) -> Value:
+        """Whether there is an iteration with this index: an int1."""
+        sign = _sign(step)
+        tests = {1: ["lt"], -1: ["gt"], 0: ["gt", "lt"]}[sign]
+        found = [self._emit(test, [index, upper], [ty.int1], {}, before) for test in tests]
+        if sign == 0:
+            zero = self._constant(0, step.type, before)
+            down = self._emit("lt", [step, zero], [ty.int1], {}, before)
+            assert down is not None and None not in found
+            operands = [v for v in (down, *found) if v is not None]
+            found = [self._emit("select", operands, [ty.int1], {}, before)]
+        (active,) = found
+        assert active is not None
+        return active
 
     def _tensor_copy(
         self, one: Prefetch, mapping: _Outer, slot: Value, active: Value, before: Operation,
@@ -364,8 +381,10 @@ def _insert_behind(operation: Operation, new: Operation) -> None:
     new.parent = region
 
 
-def _is_negative(step: Value) -> bool:
+def _sign(step: Value) -> int:
+    """1 or -1 for a step that is known to go up or down, 0 for one that only the launch knows."""
     producer = step.producer
-    return producer is not None and producer.name == "constant" and producer.attributes["value"] < 0
-
-
+    if producer is not None and producer.name == "constant":
+        return -1 if producer.attributes["value"] < 0 else 1
+    known = step.type.is_int_unsigned() or (producer is not None and producer.name in _COUNTS)
+    return 1 if known else 0
