@@ -74,7 +74,9 @@ def _is_part(value: Value, name: str) -> bool:
 def _is_one(value: Value) -> bool:
     """The last stride of a descriptor, as the pass `descriptors` leaves it."""
     producer = value.producer
-    return producer is not None and producer.name == "constant" and producer.attributes["value"] == 1
+    return (
+        producer is not None and producer.name == "constant" and producer.attributes["value"] == 1
+    )
 
 
 def _width(load: Operation, layout: SharedLayout) -> int | None:

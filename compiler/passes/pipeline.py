@@ -45,7 +45,6 @@ from blockstep.ir.core import copy_operation
 from blockstep.language import types as ty
 from blockstep.language.op import OPS, Op
 
-
 _COUNTS = frozenset({"num_programs"})
 """Operations whose results are above zero."""
 
@@ -280,9 +279,7 @@ class _Pipelining:
         self._emit("barrier", [], [], {}, place)
         return place
 
-    def _turn(
-        self, slot: Value, one: Value, count: Value, zero: Value, before: Operation
-    ) -> Value:
+    def _turn(self, slot: Value, one: Value, count: Value, zero: Value, before: Operation) -> Value:
         more = self._emit("add", [slot, one], [ty.int32], {}, before)
         assert more is not None
         past = self._emit("eq", [more, count], [ty.int1], {}, before)
@@ -291,9 +288,7 @@ class _Pipelining:
         assert found is not None
         return found
 
-    def _flip(
-        self, phase: Value, slot: Value, zero: Value, one: Value, before: Operation
-    ) -> Value:
+    def _flip(self, phase: Value, slot: Value, zero: Value, one: Value, before: Operation) -> Value:
         """The phase of the next iteration: the other one once the ring begins anew."""
         again = self._emit("eq", [slot, zero], [ty.int1], {}, before)
         other = self._emit("xor", [phase, one], [ty.int32], {}, before)
@@ -350,7 +345,11 @@ def _going_round(loop: Operation) -> list[Operation]:
         if operation.name != "dot":
             continue
         uses = operation.results[0].uses
-        if not operation.attributes.get("in_flight") or len(uses) != 1 or len(operation.operands) < 3:
+        if (
+            not operation.attributes.get("in_flight")
+            or len(uses) != 1
+            or len(operation.operands) < 3
+        ):
             return []
         wait, sums = uses[0][0], operation.operands[2]
         if wait.name != "dot_wait" or wait.parent is not body or sums.owner is not body:
