@@ -1,7 +1,8 @@
 """The CTA in NumPy for all that kernels without matrix units and libdevice are made of: arithmetic of
 every kind, intrinsics, inline PTX, the grid, and local memory.
 
-Inline PTX of registers alone is run by the language's own evaluator of it. What LLVM leaves undefined
+Global memory is watched as shared memory is: between two barriers no lane may touch what another one
+writes, since lanes of a CTA do not run in step. Inline PTX of registers alone is run by the language's own evaluator of it. What LLVM leaves undefined
 (a shift by the width or more) is noise, so that a result that depends on it is wrong in some run.
 """
 
@@ -17,6 +18,7 @@ from blockstep.language import numerics
 from blockstep.language.assembly import Program
 from tests.compiler.atomic_cta import AtomicCta
 from tests.compiler.simt import Array, _kind, _split, _typed
+from tests.compiler.watched import Shared
 
 LOCAL_WINDOW = 1 << 40  # where local memory begins, as an address
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -85,6 +87,7 @@ class WholeCta(AtomicCta):
         self.place, self.size = place, size
         self.local = np.zeros((self.threads, 0), np.uint8)
         self.clock = 0
+        self.watched = Shared(len(self.memory))
 
     # ---- arithmetic
 
@@ -134,6 +137,21 @@ class WholeCta(AtomicCta):
 
     # ---- memory
 
+    def _read(
+        self, name: str, on: Array, targets: list[int], at: Array, places: dict[int, Array]
+    ) -> None:
+        self._touch(name, on, at, len(targets), "read")
+        super()._read(name, on, targets, at, places)
+
+    def _write(self, name: str, on: Array, at: Array, words: list[Array]) -> None:
+        self._touch(name, on, at, len(words), "write")
+        super()._write(name, on, at, words)
+
+    def _touch(self, name: str, on: Array, at: Array, count: int, how: str) -> None:
+        size = int(name.rsplit("b", 1)[1]) // 8 * count
+        for lane in np.flatnonzero(on):
+            self.watched.touch(int(lane), int(at[lane]), size, how)
+
     def _alloca(self, rest: str) -> Array:
         match = re.match(r"\[(\d+) x i8\]", rest)
         assert match is not None, rest
@@ -170,6 +188,7 @@ class WholeCta(AtomicCta):
         operands = [self.value(*_typed(part)) for part in _split(match[3])]
         if "barrier.cta.red.or" in name or "vote.any" in name:
             self.shared.epoch()
+            self.watched.epoch()
             return np.full(self.threads, operands[1].any())
         if (found := _TO_INTEGER.fullmatch(name)) is not None:
             kind = _INTEGERS[found[1]]
@@ -179,6 +198,8 @@ class WholeCta(AtomicCta):
         compute = _INTRINSICS.get(name.split(".")[1]) if name.startswith("llvm.") else None
         if compute is not None:
             return np.asarray(compute(*operands), operands[0].dtype)
+        if "barrier" in name or "bar.warp" in name:
+            self.watched.epoch()
         return super()._call(rest)
 
     def _assembly(self, rest: str) -> Any:
