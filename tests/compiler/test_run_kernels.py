@@ -87,7 +87,7 @@ def masks_of_runs(x, out, n, B: tl.constexpr):
 @triton.jit
 def in_place(x, n, N: tl.constexpr):
     i = tl.arange(0, N)
-    for k in range(n):
+    for _ in range(n):
         mine, other = tl.load(x + i), tl.load(x + (i ^ 1))
         total = tl.sum(mine, 0)
         tl.store(x + i, tl.where(mine > other, mine - other, other) + total % 5)
