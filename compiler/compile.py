@@ -49,17 +49,26 @@ def place(
 
 def pipeline(options: Options, hints: Mapping[str, Hint]) -> list[passes.Pass]:
     """The passes, in order."""
+    return [one for one, _ in reasons(options, hints)]
+
+
+def reasons(options: Options, hints: Mapping[str, Hint]) -> list[tuple[passes.Pass, str]]:
+    """The passes, in order, and why each stands where it does."""
+    place = Place(options.num_warps, options.capability, options.num_ctas, hints)
     return [
-        Inline(),
-        Descriptors(),
-        Products(options.capability),
-        *[one for one, _ in passes.PIPELINE],
-        Place(options.num_warps, options.capability, options.num_ctas, hints),
-        Flight(),
-        Pipeline(options.num_stages, options.capability),
-        passes.CSE(),
-        passes.DCE(),
-        Barriers(),
+        (Inline(), "first: nothing after it has to know about calls"),
+        (Descriptors(), "before the others: a stride of 1 makes index arithmetic vanish"),
+        (Products(options.capability), "before the others: what it writes is simplified as well"),
+        *passes.PIPELINE,
+        (place, "when the IR is small: each block that is left gets one layout, or a few"),
+        (Flight(), "knows by the layouts which products read shared memory"),
+        (
+            Pipeline(options.num_stages, options.capability),
+            "after flight: it sees which sums may stay in flight from one iteration to the next",
+        ),
+        (passes.CSE(), "addresses that were computed ahead once more, and constants of slots"),
+        (passes.DCE(), "the addresses and masks of loads that have become copies"),
+        (Barriers(), "last: nothing may move an access past a barrier afterwards"),
     ]
 
 
@@ -67,9 +76,7 @@ def _nobody(name: str, function: Function) -> None:
     return None
 
 
-def compile_function(
-    function: Function, options: Options, hints: Mapping[str, Hint]
-) -> Compiled:
+def compile_function(function: Function, options: Options, hints: Mapping[str, Hint]) -> Compiled:
     """PTX of a function as the front end made it. Raises UnsupportedError for what has no
     lowering, with the line."""
     placed = place(function, options, hints)
@@ -78,4 +85,4 @@ def compile_function(
     return Compiled(module, ptx, placed)
 
 
-__all__ = ["Compiled", "compile_function", "pipeline", "place"]
+__all__ = ["Compiled", "compile_function", "pipeline", "place", "reasons"]

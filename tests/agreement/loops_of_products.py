@@ -9,6 +9,7 @@ import numpy as np
 
 import blockstep as triton
 import blockstep.language as tl
+from blockstep.runtime.descriptor import TensorDescriptor
 
 Array = np.ndarray[Any, Any]
 
@@ -78,6 +79,28 @@ def scaled(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constex
         x = tl.load(a + rm[:, None] * n + k * BK + rk[None, :])
         y = tl.load(b + (k * BK + rk[:, None]) * BN + rn[None, :])
         acc = tl.dot(x, y * 2, acc)
+    tl.store(c + rm[:, None] * BN + rn[None, :], acc)
+
+
+@triton.jit
+def boxes(a, b, c, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Descriptors that the host made: the copy engine's work."""
+    p = tl.program_id(0)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(trips):
+        acc = tl.dot(a.load([p * BM, k * BK]), b.load([k * BK, 0]), acc)
+    c.store([p * BM, 0], acc)
+
+
+@triton.jit
+def transposed(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """The second factor lies the other way round in memory."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(trips):
+        x = tl.load(a + rm[:, None] * n + k * BK + rk[None, :])
+        y = tl.load(b + rn[:, None] * n + k * BK + rk[None, :])
+        acc = tl.dot(x, tl.trans(y), acc)
     tl.store(c + rm[:, None] * BN + rn[None, :], acc)
 
 
@@ -166,6 +189,19 @@ def _stored(kernel: Any) -> Launch:
     return kernel, (1,), (a, b, _sums(4 * 64, 32), 32, 4, 64, 32, 32), {}
 
 
+def _boxes(trips: int) -> Launch:
+    """The last rows, and the last columns of the factor, lie outside of the arrays."""
+    a, b, c = numbers(120, 32 * trips + 24), numbers(32 * trips + 24, 64), _sums(120, 64)
+    shapes = (a, [64, 32]), (b, [32, 64]), (c, [64, 64])
+    given = [TensorDescriptor.from_tensor(array, shape) for array, shape in shapes]
+    return boxes, (2,), (*given, trips + 1, 64, 64, 32), {}
+
+
+def _transposed() -> Launch:
+    a, b = numbers(64, 160), numbers(64, 160)
+    return transposed, (1,), (a, b, _sums(64, 64), 160, 5, 64, 64, 32), {}
+
+
 def _attention() -> Launch:
     q, k, v = numbers(128, 64), numbers(192, 64), numbers(192, 64)
     return attention, (2,), (q, k, v, _sums(128, 64), 192, 64, 64, 64), {}
@@ -184,6 +220,8 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "a ring used again": _twice,
     "a factor is computed": _scaled,
     "what is stored": lambda: _stored(written),
+    "a transposed factor": _transposed,
+    "boxes": lambda: _boxes(6),
     "attention": _attention,
 }
 
