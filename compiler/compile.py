@@ -34,17 +34,45 @@ Watch = Callable[[str, Function], None]
 
 
 def place(
-    function: Function, options: Options, hints: Mapping[str, Hint], watch: Watch | None = None
+    function: Function,
+    options: Options,
+    hints: Mapping[str, Hint],
+    watch: Watch | None = None,
+    until: str | None = None,
 ) -> Function:
-    """Placed IR of a function as the front end made it, which is left as it is."""
+    """Placed IR of a function as the front end made it, which is left as it is; `until` names the
+    last pass to run (`count_until` says how)."""
     made = function.clone()
     told = watch or _nobody
     told("frontend", made)
-    for one in pipeline(options, hints):
+    for one in pipeline(options, hints)[: None if until is None else count_until(until)]:
         passes.apply(one, made)
         told(one.name, made)
     verify(made)
     return made
+
+
+def count_until(name: str) -> int:
+    """How many passes run until one has: `dce` is the last of that name, `dce:1` the first;
+    `frontend` comes before all. Raises ValueError for a name that no pass has."""
+    names = [one.name for one in pipeline(Options(), {})]
+    if name == "frontend":
+        return 0
+    base, _, number = name.partition(":")
+    places = [place for place, other in enumerate(names, 1) if other == base]
+    wanted = number or str(len(places))
+    if base not in names or not wanted.isdigit() or not 1 <= int(wanted) <= len(places):
+        known = ", ".join(_numbered(names))
+        raise ValueError(f"no pass is called {name!r}; there are frontend, {known}")
+    return places[int(wanted) - 1]
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """The names in order; of those that come several times with their number."""
+    return [
+        f"{name}:{names[: place + 1].count(name)}" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
 def pipeline(options: Options, hints: Mapping[str, Hint]) -> list[passes.Pass]:
@@ -85,4 +113,4 @@ def compile_function(function: Function, options: Options, hints: Mapping[str, H
     return Compiled(module, ptx, placed)
 
 
-__all__ = ["Compiled", "compile_function", "pipeline", "place", "reasons"]
+__all__ = ["Compiled", "compile_function", "count_until", "pipeline", "place", "reasons"]
