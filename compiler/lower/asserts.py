@@ -11,8 +11,8 @@ from blockstep.compiler.faults import RECORD
 from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.creation import program_coordinate
-from blockstep.ir import Layout, Operation, Value
 from blockstep.findings import Span
+from blockstep.ir import Layout, Operation, Value
 
 
 @lowers("assert")

@@ -54,7 +54,7 @@ def _async_copy(lw: Lowering, operation: Operation) -> None:
     on = lw[mask] if mask is not None else None
     count = width * size
     how = "cg" if count == 16 else "ca"
-    leader = lw.leaders(source)
+    leader = lw.first_holder(source)
     live = lw[active].name if leader == "true" else lw.b.value(f"and i1 {lw[active].name}, {leader}")
     for access in accesses(source, target, width):
         register = access.registers[0][0]

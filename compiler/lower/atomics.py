@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from blockstep.compiler.lower.agree import agree, copy_bits, require_single_leaders, scratch_bytes
+from blockstep.compiler.lower.agree import agree, copies_are_equal, copy_bits, scratch_bytes
 from blockstep.compiler.lower.atomic_text import Instruction, rmw
-from blockstep.compiler.lower.core import Lowering, lowers
+from blockstep.compiler.lower.core import Lowering, Unlowered, lowers
 from blockstep.compiler.lower.memory import both, from_words, groups, memory_bits, to_words
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout, Operation, Value
@@ -50,7 +50,8 @@ class _Atomic:
     def run(self, act: Act, width: int) -> Item | None:
         """Acts on every element; the old values, if they are wanted."""
         lw, scope = self.lw, self.operation.attributes["scope"]
-        require_single_leaders(lw, self.layout)
+        if not copies_are_equal(self.layout):
+            raise Unlowered(f"an atomic on a block held as {self.layout}")
         release = self.sem in ("release", "acq_rel")
         acquire = self.sem in ("acquire", "acq_rel") and self.wanted
         pieces = self._pieces(width)
@@ -119,7 +120,7 @@ def _start(
         sem = one
     layout = pointer.layout
     assert layout is None or isinstance(layout, Layout)
-    kind = pointer.type.scalar.element_ty
+    kind = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
     return _Atomic(lw, operation, layout, kind, mask, sem), lw.parts(lw[pointer])
 
 

@@ -61,7 +61,7 @@ def _through_memory(
 
 def _apart(source: Layout, target: Layout, size: int) -> list[int]:
     """Bits of elements that tell rounds apart, the highest first, until a round has room."""
-    found = []
+    found: list[int] = []
     for bit in reversed(range(source.numel.bit_length() - 1)):
         if size >> len(found) <= ROOM:
             break
@@ -129,7 +129,7 @@ def store(
             part = lw.pick(item, [registers[0] for registers in access.registers])
             lanes.put(lw, address(access), part)
 
-    lanes.guarded(lw, lw.leaders(source), write)
+    lanes.guarded(lw, lw.first_holder(source), write)
 
 
 def load(

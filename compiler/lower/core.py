@@ -343,12 +343,16 @@ class Lowering:
         first = self._first_cta()
         if layout is None:
             return self.both(first, self.b.value(f"icmp eq i32 {self.tid}, 0"))
+        return self.both(first, self.first_holder(layout))
+
+    def first_holder(self, layout: Layout) -> str:
+        """Whether this thread acts, in its CTA, for all holders of the same elements: an i1."""
         spare = redundant(layout)
         mask = spare.lanes | spare.warps << LANE_BITS
         if not mask:
-            return first
+            return "true"
         copies = self.b.value(f"and i32 {self.tid}, {mask}")
-        return self.both(first, self.b.value(f"icmp eq i32 {copies}, 0"))
+        return self.b.value(f"icmp eq i32 {copies}, 0")
 
     def _first_cta(self) -> str:
         """Whether this CTA acts for its cluster, every CTA of which holds everything."""

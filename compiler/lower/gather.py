@@ -104,7 +104,7 @@ def _count(lw: Lowering, operation: Operation, bins: int, address: str) -> None:
     counts = Item(lw.b.value(f"icmp ult {values}, {most.name}"), ty.int1, values.count)
     if mask is not None:
         counts = Item(lw.b.value(f"and {counts}, {lw[mask].name}"), ty.int1, values.count)
-    leader, copies = lw.leaders(layout), layouts.redundant(layout).registers
+    leader, copies = lw.first_holder(layout), layouts.redundant(layout).registers
     bits = lw.parts(counts)
     for register, value in enumerate(lw.parts(cast.convert(lw, values, ty.uint32))):
         if register & copies:

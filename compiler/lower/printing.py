@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockstep.compiler.lower import lanes
-from blockstep.compiler.lower.agree import copy_bits, require_single_leaders
+from blockstep.compiler.lower.agree import copy_bits
 from blockstep.compiler.lower.cast import convert
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.creation import program_coordinate
@@ -22,7 +22,6 @@ def _print(lw: Lowering, operation: Operation) -> None:
     prefix, as_hex = operation.attributes["prefix"], operation.attributes["hex"]
     program = [program_coordinate(lw, axis) for axis in range(3)]
     if not operation.operands:
-        require_single_leaders(lw, None)
         line = _Line(f"pid (%u, %u, %u){_literal(prefix)}\n", [f"i32 {p}" for p in program])
         lanes.guarded(lw, lw.leaders(None), lambda: _write(lw, line))
     for number, value in enumerate(operation.operands):
@@ -42,7 +41,6 @@ class _Line:
 def _print_value(lw: Lowering, value: Value, label: str, program: list[str], as_hex: bool) -> None:
     layout = value.layout
     assert layout is None or isinstance(layout, Layout)
-    require_single_leaders(lw, layout)
     pattern, shown = _shown(lw, lw[value], as_hex)
     shape = value.type.shape
     where = ", ".join(f"%{len(str(n - 1))}u" for n in shape)

@@ -1,5 +1,5 @@
-"""Operations that only move elements. Most move nothing between lanes: the layout of the result says
-where the elements already are."""
+"""Operations that only move elements. Most move nothing between lanes: the layout of the result
+says where the elements already are."""
 
 from __future__ import annotations
 

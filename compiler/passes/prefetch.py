@@ -60,7 +60,7 @@ def prefetches(loop: Operation, engine: bool) -> list[Prefetch]:
     return [
         one
         for one in found
-        if slice_of(loop, one.inputs) is not None and may_run_ahead(one.load, loop)
+        if may_run_ahead(one.load, loop) and slice_of(loop, one.inputs) is not None
     ]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from blockstep.compiler import layouts
+from blockstep.compiler.passes.effects import is_pure
 from blockstep.compiler.placement import memory, products, rules, wishes
 from blockstep.ir import Function, Layout, Operation, Region, Value
 
@@ -103,6 +104,8 @@ class Homes:
             return
         found = self._dominant(operation)
         if rules.is_elementwise(operation):
+            if found is None and not is_pure(operation):  # done once, in one layout
+                found = self.default(operation.results[0].type.shape)
             for result in operation.results:
                 self._set(result, found)
             return

@@ -8,6 +8,7 @@ from typing import Any
 
 from blockstep.compiler import layouts
 from blockstep.compiler.analysis import order, vector_width
+from blockstep.compiler.layouts import f2
 from blockstep.ir import Layout, Operation, Value
 from blockstep.language import types as ty
 
@@ -17,7 +18,12 @@ _VECTORS = 90  # the first architecture with additions of several elements in me
 
 def itemsize(pointer: Value) -> int:
     """Bytes of the element that a pointer names."""
-    return max(1, pointer.type.scalar.element_ty.primitive_bitwidth // 8)
+    return max(1, int(_pointee(pointer).primitive_bitwidth) // 8)
+
+
+def _pointee(pointer: Value) -> ty.dtype:
+    element: ty.dtype = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
+    return element
 
 
 def mask_of(operation: Operation) -> Value | None:
@@ -51,11 +57,9 @@ def wanted(
     return layouts.coalesced(shape, axes, min(width, most), num_warps)
 
 
-def _width(
-    operation: Operation, facts: Mapping[Value, Any], axis: int, capability: int
-) -> int:
+def _width(operation: Operation, facts: Any, axis: int, capability: int) -> int:
     pointer = operation.operands[0]
-    most = _most(operation, pointer.type.scalar.element_ty, capability)
+    most = _most(operation, _pointee(pointer), capability)
     if most == 1 or pointer not in facts:
         return 1
     return min(most, vector_width(pointer, mask_of(operation), itemsize(pointer), facts, axis))
@@ -93,9 +97,11 @@ def access_width(
 def is_good(
     operation: Operation, facts: Mapping[Value, Any], layout: Layout, best: Layout, capability: int
 ) -> bool:
-    """Whether a store may as well go from `layout`: at most twice the instructions of the best
+    """Whether a store or an atomic may as well go from `layout`: at most twice the instructions of the best
     layout, and at least half of each sector that one instruction touches."""
     size = itemsize(operation.operands[0])
+    if operation.name.startswith("atomic") and not _has_leaders(layout):
+        return False
     mine = access_width(operation, facts, layout, capability)
     other = access_width(operation, facts, best, capability)
     if layout == best:
@@ -105,6 +111,12 @@ def is_good(
     return _use(operation, facts, layout, mine, size) * 2 >= _use(
         operation, facts, best, other, size
     )
+
+
+def _has_leaders(layout: Layout) -> bool:
+    """Whether zero bases alone make copies: one lane can be told to act for each element."""
+    moving = [basis for basis in layout.bases if basis]
+    return len(f2.independent(moving)) == len(moving)
 
 
 def _use(

@@ -16,12 +16,17 @@ TARGETS = ("sm_80", "sm_90a")
 
 
 def compiled(
-    kernel: Any, arguments: tuple[Any, ...], target: str = "sm_90a", num_warps: int = 4
+    kernel: Any,
+    arguments: tuple[Any, ...],
+    target: str = "sm_90a",
+    num_warps: int = 4,
+    num_ctas: int = 1,
 ) -> Compiled:
     """The kernel's code. Raises what compiling or assembling raises."""
     bound = bind(kernel.params, arguments, {}, kernel=kernel.__name__, passed_at=None, options=())
     function = build_bound(kernel, bound.arguments, num_warps)
-    made = compile_function(function, Options(target=target, num_warps=num_warps), hints_of(bound))
+    options = Options(target=target, num_warps=num_warps, num_ctas=num_ctas)
+    made = compile_function(function, options, hints_of(bound))
     _assembled(made.ptx, target)
     return made
 

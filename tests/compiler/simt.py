@@ -407,13 +407,12 @@ def _compared(how: str, a: Array, b: Array) -> Array:
 
 def _parsed(text: str) -> tuple[str, dict[str, list[str]]]:
     """The parameters of the kernel, and its basic blocks."""
-    text = re.sub(r",? !dbg !\d+", "", text)
-    match = re.search(r"define ptx_kernel void @\w+\((.*?)\) #0 \{\n(.*?)\n\}", text, re.S)
+    match = re.search(r"define ptx_kernel void @\w+\((.*?)\) #0[^{\n]*\{\n(.*?)\n\}", text, re.S)
     assert match is not None
     blocks: dict[str, list[str]] = {}
     name = ""
     for line in match[2].splitlines():
-        line = re.sub(r", !dbg !\d+| #1$", "", line)
+        line = re.sub(r"( #\d+)?(, !dbg !\d+)?$", "", line)
         if line.endswith(":") and not line.startswith(" "):
             name = line[:-1]
             blocks[name] = []

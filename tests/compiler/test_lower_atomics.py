@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -12,12 +13,11 @@ import pytest
 import blockstep as triton
 import blockstep.language as tl
 from blockstep.compiler import layouts
-from blockstep.compiler.lower.agree import copy_bits, require_single_leaders
-from blockstep.compiler.lower.core import Lowering, Unlowered
-from blockstep.compiler.lower.options import Options
-from blockstep.ir import Function, Layout
+from blockstep.compiler.lower.agree import copies_are_equal
+from blockstep.ir import Layout
 from tests.compiler.lowered import TARGETS, compiled
 
+Array = np.ndarray[Any, Any]
 WARPS = (1, 2, 4, 8)
 INTEGERS = (np.int32, np.uint32, np.int64, np.uint64)
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
@@ -50,7 +50,7 @@ def combine(x_ptr, v_ptr, old_ptr, HOW: tl.constexpr, KEEP: tl.constexpr, N: tl.
 def combined(
     how: str, kind: type, keep: bool, target: str = "sm_90a", num_warps: int = 4, n: int = 512
 ) -> str:
-    x = np.zeros(n, kind)
+    x: Array = np.zeros(n, kind)
     return compiled(combine, (x, x.copy(), x.copy(), how, keep, n), target, num_warps).ptx
 
 
@@ -213,39 +213,29 @@ def flags(x_ptr, out_ptr, N: tl.constexpr):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.float32, np.uint64])
 def test_loads_and_stores(kind: type, target: str) -> None:
-    x, bits = np.zeros(64, kind), 8 * np.dtype(kind).itemsize
+    x: Array = np.zeros(64, kind)
+    bits = 8 * x.itemsize
     text = compiled(flags, (x, x.copy(), 64), target).ptx
     assert text.count(f"ld.acquire.gpu.global.b{bits}") == 2
     assert f"st.relaxed.gpu.global.b{bits}" in text
     assert f"st.release.gpu.global.b{bits}" in text
 
 
-def leaders(layout: Layout) -> list[int]:
-    """The elements that lanes act for, by the rule that `Lowering.leaders` tests."""
-    idle_lanes = sum(1 << k for k, image in enumerate(layout.lanes) if image == 0)
-    idle_warps = sum(1 << k for k, image in enumerate(layout.warps) if image == 0)
-    return [
-        layout.element(register, lane, warp)
-        for warp in range(layout.num_warps)
-        for lane in range(32)
-        for register in range(layout.per_lane)
-        if not (register & copy_bits(layout) or lane & idle_lanes or warp & idle_warps)
-    ]
-
-
-@pytest.mark.parametrize("num_warps", WARPS)
-@pytest.mark.parametrize("shape", [(1,), (8,), (64,), (1024,), (4, 8), (64, 32), (1, 16, 2)])
-def test_each_element_has_one_leader(shape: tuple[int, ...], num_warps: int) -> None:
-    lw = Lowering(Function("f", [], []), Options(num_warps=num_warps))
-    for vector in (1, 2, 4):
+def test_atomics_have_one_leader_for_each_element() -> None:
+    """The layouts that placement chooses for atomics; others are refused."""
+    for warps, vector, shape in itertools.product(WARPS, (1, 4), [(1,), (64,), (4, 8), (1, 16, 2)]):
         for axes in itertools.permutations(range(len(shape))):
-            layout = layouts.coalesced(shape, axes, vector, num_warps)
-            require_single_leaders(lw, layout)
-            assert sorted(leaders(layout)) == list(range(layout.numel))
+            assert copies_are_equal(layouts.coalesced(shape, axes, vector, warps))
+    twice = Layout((64,), (1,), (1, 2, 4, 8, 16), (32,))
+    assert not copies_are_equal(twice)
+    assert not copies_are_equal(Layout((4, 8), (), (1, 2, 4, 8, 16), (3,)))
 
 
-def test_copies_that_no_bit_tells_apart_are_refused() -> None:
-    lw = Lowering(Function("f", [], []), Options(num_warps=1))
-    twice = Layout((32,), (1,), (1, 2, 4, 8, 16), ())
-    with pytest.raises(Unlowered):
-        require_single_leaders(lw, twice)
+@pytest.mark.parametrize("kind", [np.int32, np.float64])
+def test_a_cluster_hears_from_its_first_cta(kind: type) -> None:
+    x: Array = np.zeros(64, kind)
+    told = (x, x.copy(), x.copy(), "xchg", True, 64)
+    text = compiled(combine, told, num_ctas=2).ptx
+    assert text.count("barrier.cluster.wait") == 2  # before it is read, and until it is
+    assert "mapa.shared::cluster.u32" in text
+    assert f"ld.shared::cluster.b{8 * x.itemsize}" in text

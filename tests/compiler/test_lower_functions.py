@@ -87,14 +87,16 @@ def test_the_library_has_every_overload(name: str, overload: Overload) -> None:
 def library_calls(x_ptr, out_ptr, N: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.load(x_ptr + i)
-    y = tl.extra.libdevice.fma_rd(tl.extra.libdevice.hypot(x, x), x, x)
-    tl.store(out_ptr + i, tl.where(tl.extra.libdevice.isnan(y), x, y))
+    y = tl.extra.libdevice.hypot(x, x)  # type: ignore[attr-defined]
+    y = tl.extra.libdevice.fma_rd(y, x, x)  # type: ignore[attr-defined]
+    odd = tl.extra.libdevice.isnan(y)  # type: ignore[attr-defined]
+    tl.store(out_ptr + i, tl.where(odd, x, y))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_libdevice_is_linked(kind: type, target: str) -> None:
-    x = np.zeros(256, kind)
+    x: np.ndarray[Any, Any] = np.zeros(256, kind)
     text = compiled(library_calls, (x, x.copy(), 256), target).ptx
     assert f"fma.rm.{'f64' if kind is np.float64 else 'ftz.f32'}" in text
     assert "__nv_" not in text
@@ -201,7 +203,7 @@ CASES = [
 @pytest.mark.parametrize("n", [2, 64, 2048])
 @pytest.mark.parametrize(("text", "rules", "pack", "kind"), CASES)
 def test_inline_assembly(text: str, rules: str, pack: int, kind: type, n: int, target: str) -> None:
-    x = np.zeros(n, kind)
+    x: np.ndarray[Any, Any] = np.zeros(n, kind)
     made = compiled(assembled, (x, x.copy(), text, rules, True, pack, n), target).ptx
     assert re.findall(r"\w+(?:\.\w+)+", text)[-1] in made
 

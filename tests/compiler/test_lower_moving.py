@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -12,57 +9,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from blockstep.compiler import layouts
-from blockstep.compiler.analysis import Hint
 from blockstep.compiler.assemble import assemble
-from blockstep.compiler.compile import place
 from blockstep.compiler.emit import emit
-from blockstep.compiler.frontend import build_bound
-from blockstep.compiler.lower import Module, Options, convert, lower
-from blockstep.compiler.placement import memory
-from blockstep.ir import Layout, Operation
-from blockstep.runtime.arguments import bind
+from blockstep.compiler.lower import Options
 from tests.compiler import moving_kernels as kernels
-from tests.compiler.simt import simulate
+from tests.compiler.run_lowered import TARGETS, check, compiled, integers
 
-RNG = np.random.default_rng(11)
-TARGETS = ("sm_80", "sm_90a")
 WARPS = (1, 2, 4, 8)
-Array = np.ndarray[Any, Any]
-
-
-def compiled(
-    kernel: Any, arrays: list[Array], constants: tuple[Any, ...], options: Options
-) -> Module:
-    bound = bind(
-        kernel.params, (*arrays, *constants), {}, kernel=kernel.__name__, passed_at=None, options=()
-    )
-    pointers = [p.name for a in bound.arguments for p in a.walk() if p.kind == "pointer"]
-    made = build_bound(kernel, bound.arguments, options.num_warps)
-    return lower(place(made, options, {name: Hint(16) for name in pointers}), options)
-
-
-def check(
-    kernel: Any, inputs: list[Array], expected: list[Array], *constants: Any, warps: int,
-    assembled: bool = True,
-) -> dict[str, int]:  # fmt: skip
-    """Runs a kernel of `inputs` and outputs like `expected`; how often it did what."""
-    outputs = [np.zeros_like(e) for e in expected]
-    arrays = [*(i.copy() for i in inputs), *outputs]
-    module = compiled(kernel, arrays, constants, Options(num_warps=warps))
-    counts = simulate(module, arrays, warps)
-    for found, right in zip(outputs, expected, strict=True):
-        np.testing.assert_array_equal(found, right)
-    for target in TARGETS if assembled else ():
-        options = Options(target=target, num_warps=warps)
-        assemble(emit(compiled(kernel, arrays, constants, options).text, target), target)
-    return counts
-
-
-def integers(
-    shape: tuple[int, ...], dtype: Any = np.int32, low: int = -99, high: int = 99
-) -> Array:
-    return RNG.integers(low, high, shape).astype(dtype)
 
 
 SCANNED = [
@@ -256,150 +209,6 @@ def test_topk(shape: tuple[int, ...], k: int, warps: int) -> None:
     check(kernels.topk, [x], [expected], shape, prod(shape), k, warps=warps, assembled=warps == 4)
 
 
-def tidy(bits: int, warps: int) -> Layout:
-    """A layout whose bases are single bits, in any order, and copies."""
-    count = max(bits, 5 + warps) + int(RNG.integers(0, 2))
-    images = [1 << bit for bit in range(bits)] + [0] * (count - bits)
-    bases = [int(b) for b in RNG.permutation(images)]
-    cut = count - 5 - warps
-    made = bases[:cut], bases[cut : cut + 5], bases[cut + 5 :]
-    return Layout((1 << bits,), *map(tuple, made))
-
-
-def mixed(layout: Layout, warps_too: bool) -> Layout:
-    """Bases of a layout added to each other at random: of registers and lanes, or of all."""
-    bases = list(layout.registers + layout.lanes + layout.warps)
-    count = len(bases) if warps_too else len(layout.registers) + 5
-    for _ in range(2 * count):
-        a, b = (int(n) for n in RNG.choice(count, 2, replace=False))
-        if RNG.integers(0, 3):
-            bases[a], bases[b] = bases[b], bases[a]
-        else:
-            bases[a] ^= bases[b]
-    cut = len(layout.registers)
-    made = bases[:cut], bases[cut : cut + 5], bases[cut + 5 :]
-    return Layout(layout.shape, *map(tuple, made))
-
-
-def held(monkeypatch: pytest.MonkeyPatch, loaded: Layout, stored: Layout) -> None:
-    """Loads and stores are made in these layouts, whatever suits memory."""
-
-    def wanted(operation: Operation, *_: Any) -> Layout:
-        layout = loaded if operation.name == "load" else stored
-        shape = operation.operands[0].type.shape
-        return (
-            layout if shape == layout.shape else layouts.coalesced(shape, (0,), 1, layout.num_warps)
-        )
-
-    monkeypatch.setattr(memory, "wanted", wanted)
-    monkeypatch.setattr(memory, "is_good", lambda *_: False)
-
-
-def kinds_of_pairs(warps: int, count: int) -> Iterator[tuple[Layout, Layout]]:
-    """Pairs of layouts of one block, of every kind of conversion."""
-    for _ in range(count):
-        bits = int(RNG.integers(0, 10))
-        first = tidy(bits, warps)
-        yield first, tidy(bits, warps)
-        yield first, mixed(first, warps_too=False)
-        yield mixed(first, warps_too=False), first
-        yield mixed(first, warps_too=True), mixed(first, warps_too=True)
-
-
-@pytest.mark.parametrize("warps", [0, 1, 2, 3])
-@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.int32, np.float64])
-def test_conversions(monkeypatch: pytest.MonkeyPatch, dtype: Any, warps: int) -> None:
-    kinds = set()
-    for loaded, stored in kinds_of_pairs(warps, 8):
-        held(monkeypatch, loaded, stored)
-        kinds.add(type(layouts.plan(loaded, stored, np.dtype(dtype).itemsize)).__name__)
-        x = integers(loaded.shape, dtype)
-        check(kernels.copy, [x], [x], x.size, warps=1 << warps, assembled=False)
-    assert {"Shuffle", "Shared"} <= kinds or not warps
-
-
-@pytest.mark.parametrize("warps", [0, 1, 2])
-@pytest.mark.parametrize("dtype", [np.int8, np.int32])
-def test_conversions_in_rounds(monkeypatch: pytest.MonkeyPatch, dtype: Any, warps: int) -> None:
-    """With little room a block takes several rounds through the same shared memory."""
-    monkeypatch.setattr(convert, "ROOM", 128)
-    barriers = set()
-    for _ in range(12):
-        loaded, stored = tidy(9, warps), tidy(9, warps)
-        held(monkeypatch, loaded, stored)
-        x = integers(loaded.shape, dtype)
-        counts = check(kernels.copy, [x], [x], x.size, warps=1 << warps, assembled=False)
-        barriers.add(counts.get("barriers", 0))
-    assert max(barriers) >= 4
-
-
-@pytest.mark.parametrize(("warps", "rows"), [(4, 256), (8, 128)])
-def test_a_large_block_takes_little_shared_memory(warps: int, rows: int) -> None:
-    x = integers((rows, 128))
-    arrays = [x, np.zeros_like(x)]
-    for kernel, expected in ((kernels.flip, np.flip(x, 0)), (kernels.scan, x.cumsum(0, np.int32))):
-        constants = (x.shape, x.size, 0, False) if kernel is kernels.scan else (x.shape, x.size, 0)
-        module = compiled(kernel, arrays, constants, Options(num_warps=warps))
-        assert 0 < module.shared <= convert.ROOM < x.nbytes
-        simulate(module, arrays, warps)
-        np.testing.assert_array_equal(arrays[1], expected)
-
-
-@pytest.mark.parametrize("warps", [0, 1, 3])
-def test_conversions_of_truth(monkeypatch: pytest.MonkeyPatch, warps: int) -> None:
-    for loaded, stored in kinds_of_pairs(warps, 4):
-        held(monkeypatch, loaded, stored)
-        x = integers(loaded.shape)
-        check(kernels.positive, [x], [(x > 0).astype(np.int32)], x.size, warps=1 << warps,
-              assembled=False)  # fmt: skip
-
-
-@pytest.mark.parametrize("warps", [0, 1, 2, 3])
-def test_operations_in_any_layout(monkeypatch: pytest.MonkeyPatch, warps: int) -> None:
-    for loaded, stored in kinds_of_pairs(warps, 4):
-        held(monkeypatch, loaded, stored)
-        x, z = integers(loaded.shape), integers(loaded.shape)
-        n, many = x.size, 1 << warps
-        check(kernels.flip, [x], [x[::-1].copy()], (n,), n, 0, warps=many, assembled=False)
-        total = np.cumsum(x, dtype=np.int32)
-        check(kernels.scan, [x], [total], (n,), n, 0, False, warps=many, assembled=False)
-        both = np.concatenate([x, z])
-        check(kernels.cat, [x, z], [both], (n,), n, 0, warps=many, assembled=False)
-        k = integers((n,), low=0, high=n)
-        check(kernels.gather, [x, k], [x[k]], (n,), n, (n,), n, 0, warps=many, assembled=False)
-        counts = np.bincount(k, minlength=2 * n).astype(np.int32)
-        check(kernels.histogram, [k], [counts], n, 2 * n, warps=many, assembled=False)
-        check(kernels.sort, [x], [np.sort(x)], (n,), n, False, warps=many, assembled=False)
-        if n > 8:
-            rows = x.reshape(4, -1)
-            check(kernels.reduce, [x], [rows.max(1)], rows.shape, n, 1, warps=many, assembled=False)
-            check(kernels.reduce, [x], [rows.max(0)], rows.shape, n, 0, warps=many, assembled=False)
-            pairs = x.reshape(-1, 2)
-            halves = [pairs[:, 0].copy(), pairs[:, 1].copy()]
-            check(kernels.split, [x], halves, pairs.shape, n, warps=many, assembled=False)
-            swaps = np.stack([pairs[:, 1] + z[::2], pairs[:, 0] - z[1::2]], -1).reshape(-1)
-            check(kernels.packed, [x, z], [swaps], n, warps=many, assembled=False)
-
-
-@pytest.mark.parametrize(
-    ("spoiled", "message"),
-    [("llvm.nvvm.barrier.cta.sync.aligned.all", "without a barrier"), ("shfl", "equal")],
-)
-def test_the_machine_sees_what_is_missing(spoiled: str, message: str) -> None:
-    """A barrier left out is a race; a shuffle that is not done gives wrong numbers."""
-    x = integers((4096,))
-    arrays = [x, np.zeros_like(x)]
-    module = compiled(kernels.scan, arrays, ((4096,), 4096, 0, False), Options(num_warps=4))
-    if spoiled == "shfl":
-        pattern = r"call i32 @llvm.nvvm.shfl.sync.idx.i32\(i32 -1, i32 (%\w+), .*"
-        text = re.sub(pattern, r"add i32 \1, 0", module.text)
-    else:
-        text = re.sub(r"\n  call void @llvm.nvvm.barrier.cta.*", "", module.text)
-    with pytest.raises(AssertionError, match=message):
-        simulate(replace(module, text=text), arrays, 4)
-        np.testing.assert_array_equal(arrays[1], np.cumsum(x, dtype=np.int32))
-
-
 def test_a_sort_leaves_the_warp_only_for_partners_in_other_warps() -> None:
     """1024 elements: of the 55 steps those that differ in bit 7 (three times) or 8 (twice)."""
     x = integers((1024,))
@@ -414,7 +223,7 @@ def test_truth_values(size: int, warps: int) -> None:
     x, k = integers((size,)), integers((size,), low=0, high=size)
     truth = x > 0
     a, b = np.split(truth, 2)
-    parts = [
+    parts: list[Any] = [
         np.logical_xor.accumulate(truth),
         truth[k],
         np.concatenate([b, a]),

@@ -175,3 +175,13 @@ def test_a_kernel_without_inputs_reads_the_clock() -> None:
     x = np.zeros(1, np.int64)
     kernel[(1,)](x)
     assert x[0] > 0
+
+
+def test_halves_make_a_word(block: Block) -> None:
+    x = np.array([0x12345678, -1, 1 << 16, 7], np.int32)
+    found = inline_asm_elementwise(
+        "{ .reg .b16 low, high; mov.b32 {low, high}, $1; mov.b32 $0, {high, low}; }",
+        "=r,r", [block(x)], ty.int32, True, 1,
+    )  # fmt: skip
+    bits = x.view(np.uint32)
+    np.testing.assert_array_equal(found.handle.view(np.uint32), bits << 16 | bits >> 16)

@@ -10,7 +10,7 @@ Operand = str | tuple[str, ...]  # a register, a number, `[address]`; a tuple fo
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _GUARD = re.compile(r"@(!?)([%$\w]+)\s+(.*)", re.DOTALL)
-_VECTOR_OR_PART = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,]+")
+_VECTOR_OR_PART = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,{\[\s][^,]*")
 
 
 @dataclass(frozen=True, slots=True)
