@@ -10,7 +10,7 @@ import pytest
 
 from blockstep.interp.grid.asynchronous import Hazard
 from blockstep.interp.grid.memory import Suspicion
-from blockstep.ir import Function, Operation
+from blockstep.ir import Function, Operation, Value
 from blockstep.language import types as ty
 from blockstep.language.op import OPS
 from tests.agreement.agree import Disagreement, compare
@@ -98,8 +98,9 @@ def test_a_removed_commit_is_found(name: str, number: int) -> None:
 def test_a_block_of_the_next_slot_is_found(name: str, number: int) -> None:
     def next_slot(function: Function) -> None:
         slot = of(function, "slot")[number]
-        count = slot.operands[0].producer.attributes["slots"]
-        one, last, zero = (_constant(value, slot) for value in (1, count, 0))
+        ring = slot.operands[0].producer
+        assert ring is not None
+        one, last, zero = (_constant(value, slot) for value in (1, ring.attributes["slots"], 0))
         more = _made("add", [slot.operands[1], one], ty.int32, slot)
         past = _made("eq", [more, last], ty.int1, slot)
         slot.set_operand(1, _made("select", [past, zero, more], ty.int32, slot))
@@ -178,13 +179,13 @@ def test_a_finding_names_the_operation_its_line_and_the_program() -> None:
     assert f"line {found.span.line}" in str(raised.value)
 
 
-def _made(name: str, operands: list, kind: ty.dtype, before: Operation):  # type: ignore[no-untyped-def, type-arg]
+def _made(name: str, operands: list[Value], kind: ty.dtype, before: Operation) -> Value:
     made = Operation(OPS[name], operands, [kind], {})
     made.insert_before(before)
     return made.results[0]
 
 
-def _constant(value: int, before: Operation):  # type: ignore[no-untyped-def]
+def _constant(value: int, before: Operation) -> Value:
     made = Operation(OPS["constant"], [], [ty.int32], {"type": ty.int32, "value": value})
     made.insert_before(before)
     return made.results[0]
