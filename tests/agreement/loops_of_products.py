@@ -147,9 +147,9 @@ def attention(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constex
     tl.store(out + rm[:, None] * D + rd[None, :], acc / total[:, None])
 
 
-def numbers(*shape: int, kind: Any = np.float16) -> Array:
+def numbers(*shape: int) -> Array:
     """Small random numbers, the same ones each time."""
-    return np.random.default_rng(len(shape)).integers(-4, 5, shape).astype(kind)
+    return np.random.default_rng(len(shape)).integers(-4, 5, shape).astype(np.float16)
 
 
 Launch = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]
@@ -159,8 +159,9 @@ def _sums(rows: int, columns: int) -> Array:
     return np.zeros((rows, columns), np.float32)
 
 
-def _product(trips: int, stages: int, kind: Any = np.float16, warps: int = 4) -> Launch:
-    a, b = numbers(128, 32 * max(trips, 1), kind=kind), numbers(32 * max(trips, 1), 64, kind=kind)
+def turns(trips: int, stages: int, warps: int = 4) -> Launch:
+    """A loop of so many turns, pipelined with so many slots."""
+    a, b = numbers(128, 32 * max(trips, 1)), numbers(32 * max(trips, 1), 64)
     arguments = (a, b, _sums(128, 64), a.shape[1], trips, 64, 64, 32)
     return product, (2,), arguments, {"num_stages": stages, "num_warps": warps}
 
@@ -208,13 +209,13 @@ def _attention() -> Launch:
 
 
 LAUNCHES: dict[str, Callable[[], Launch]] = {
-    "no turns": lambda: _product(0, 3),
-    "one turn": lambda: _product(1, 3),
-    "three turns": lambda: _product(3, 3),
-    "six turns": lambda: _product(6, 3),
-    "two slots": lambda: _product(4, 2),
-    "five slots": lambda: _product(6, 5),
-    "eight warps": lambda: _product(4, 3, warps=8),
+    "no turns": lambda: turns(0, 3),
+    "one turn": lambda: turns(1, 3),
+    "three turns": lambda: turns(3, 3),
+    "six turns": lambda: turns(6, 3),
+    "two slots": lambda: turns(4, 2),
+    "five slots": lambda: turns(6, 5),
+    "eight warps": lambda: turns(4, 3, warps=8),
     "masks": _masked,
     "uneven turns": _uneven,
     "a ring used again": _twice,
