@@ -1,7 +1,8 @@
 """Kernels of published wheels, run unmodified under every checker and compared with PyTorch.
 
 Invariant: a test passes only if its library's kernels were launched and no finding of any severity
-was made, except those that the test names with `@pytest.mark.faulty("kind", …)` and explains.
+was made, except those that the test names with `@pytest.mark.faulty("kind", …)` and explains. With
+BLOCKSTEP_MACHINE=gpu the kernels are compiled and run on a device, where nothing is judged.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import blockstep
-from blockstep import diagnostics
+from blockstep import diagnostics, knobs
 from blockstep.findings import Report
 from blockstep.runtime import redirect
 
@@ -58,11 +61,32 @@ def redirected() -> Iterator[None]:
         blockstep.uninstall()
 
 
+@contextmanager
+def _counted() -> Iterator[list[str]]:
+    """The names of the kernels that are launched."""
+    launched: list[str] = []
+
+    def note(told: Any) -> None:
+        launched.append(str(told.get()["name"]))
+
+    before = knobs.runtime.launch_enter_hook
+    knobs.runtime.launch_enter_hook = note
+    try:
+        yield launched
+    finally:
+        knobs.runtime.launch_enter_hook = before
+
+
 @pytest.fixture(autouse=True)
 def report(request: pytest.FixtureRequest, redirected: None) -> Iterator[Report]:
     """The report on what the test launched; it has to be clean."""
     if request.node.get_closest_marker("outside"):
         yield Report()
+        return
+    if os.environ.get("BLOCKSTEP_MACHINE") == "gpu":
+        with _counted() as launches:
+            yield Report()
+        assert launches, "no kernel was launched"
         return
     marker = request.node.get_closest_marker("faulty")
     with blockstep.check() as report:
