@@ -69,12 +69,11 @@ def _counted() -> Iterator[list[str]]:
     def note(told: Any) -> None:
         launched.append(str(told.get()["name"]))
 
-    before = knobs.runtime.launch_enter_hook
-    knobs.runtime.launch_enter_hook = note
+    knobs.runtime.launch_enter_hook.add(note)
     try:
         yield launched
     finally:
-        knobs.runtime.launch_enter_hook = before
+        knobs.runtime.launch_enter_hook.remove(note)
 
 
 @pytest.fixture(autouse=True)
