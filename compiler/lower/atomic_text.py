@@ -94,7 +94,7 @@ def rmw(
     outputs = count if wanted or count == 1 else 0
     scope = order[order.rindex(".") :]
     sem = order[: -len(scope)]
-    name = f"atom.global{scope}{sem}" if outputs else f"red{order}.global"
+    name = f"atom.global{scope}{sem}" if outputs else f"red{_RED[sem]}{scope}.global"
     if combine in ("max", "min") and kind.is_floating():
         bits, other = bits_of(kind), "min" if combine == "max" else "max"
         made = [
@@ -104,6 +104,10 @@ def rmw(
     return Instruction(
         _text(f"{name}.{_suffix(combine, kind, width, count)}", outputs, count), outputs
     )
+
+
+_RED = {".relaxed": ".relaxed", ".release": ".release", ".acquire": ".relaxed", ".acq_rel": ".release"}
+"""The order of a `red`, which gives nothing back and so acquires nothing."""
 
 
 def _text(name: str, outputs: int, words: int) -> str:
