@@ -1,9 +1,9 @@
 """The PTX of one atomic access.
 
-`red` for several words whose old values are not wanted; of one word the assembler sees to that. The
-extremes of floats are those of their bits: the signed
-maximum where the new value is positive, the unsigned minimum where it is negative, and the other way
-round. Sources: PTX ISA, atom and red.
+`red` for several words whose old values are not wanted; of one word the assembler sees to that. It
+can release but not acquire, and no later step can tell what it read. The extremes of floats are those
+of their bits: the signed maximum where the new value is positive, the unsigned minimum where it is
+negative, and the other way round. Sources: PTX ISA, atom and red.
 """
 
 from __future__ import annotations
@@ -106,8 +106,13 @@ def rmw(
     )
 
 
+<<<<<<< HEAD
 _RED = {".relaxed": ".relaxed", ".release": ".release", ".acquire": ".relaxed", ".acq_rel": ".release"}
 """The order of a `red`, which gives nothing back and so acquires nothing."""
+=======
+_RED = {".relaxed": ".relaxed", ".acquire": ".relaxed",
+        ".release": ".release", ".acq_rel": ".release"}  # fmt: skip
+>>>>>>> left
 
 
 def _text(name: str, outputs: int, words: int) -> str:

@@ -23,6 +23,7 @@ from blockstep.ir import Function, dump
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.gpu.binary import FAULTS, Binary, Box, Param, Site
+from blockstep.runtime.launch_options import asked_architecture
 
 
 def compile_for_gpu(function: JITFunction, bound: Bound, options: Mapping[str, Any]) -> Binary:
@@ -37,7 +38,7 @@ def compile_for_gpu(function: JITFunction, bound: Bound, options: Mapping[str, A
     key = store.key_of(_parts(made, chosen, hints))
     entry = kept.load(key)
     if entry is None:
-        entry = _entry(compile_function(made, chosen, hints), chosen)
+        entry = _entry(made, compile_function(made, chosen, hints), chosen)
         kept.save(key, entry)
     return _binary(entry)
 
@@ -46,18 +47,30 @@ def options_of(options: Mapping[str, Any], function: JITFunction) -> Options:
     """What the compiler is told of a launch."""
     debug = bool(options.get("debug")) or knobs.runtime.debug or bool(function.debug)
     return Options(
-        target=_architecture(),
+        target=_architecture(options),
         num_warps=int(options.get("num_warps") or 4),
         num_stages=int(options.get("num_stages") or 3),
         num_ctas=int(options.get("num_ctas") or 1),
         exact=not options.get("enable_fp_fusion", True),
         debug=debug,
+        flush=bool(options.get("enable_reflect_ftz", True)),
+        maxnreg=int(options.get("maxnreg") or 0),
     )
 
 
-def _architecture() -> str:
+def _architecture(options: Mapping[str, Any]) -> str:
+    """The device's, unless the launch asks for another."""
+    number = asked_architecture(options)
+    return _own_architecture() if number is None else _named(number)
+
+
+def _own_architecture() -> str:
     major, minor = target.current().capability
-    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+    return _named(10 * major + minor)
+
+
+def _named(number: int) -> str:
+    return f"sm_{number}{'a' if number >= 90 else ''}"
 
 
 def hints_of(bound: Bound) -> dict[str, Hint]:
@@ -81,14 +94,16 @@ def _parts(made: Function, options: Options, hints: Mapping[str, Hint]) -> dict[
         "ir": dump(made),
         "hints": repr(sorted(hints.items())),
         "options": repr(options),
+        "device": _own_architecture(),
         **toolchain.fingerprint(),
     }
 
 
-def _entry(compiled: Compiled, options: Options) -> store.Entry:
+def _entry(made: Function, compiled: Compiled, options: Options) -> store.Entry:
     """The code as the disk cache keeps it."""
     module = compiled.module
-    cubin = _cubin(compiled.ptx, options.target)
+    own = options.target == _own_architecture()
+    cubin = _cubin(compiled.ptx, options.target) if own else None  # else the driver compiles it
     told = {
         "name": module.name,
         "shared": module.shared,
@@ -97,7 +112,11 @@ def _entry(compiled: Compiled, options: Options) -> store.Entry:
         "parameters": [[p.kind, p.name, _box(p)] for p in module.parameters],
         "sites": [[_span(span), message] for message, span in module.sites],
     }
-    parts = {"ptx": compiled.ptx.encode(), "llir": module.text.encode()}
+    texts = {
+        "ir": dump(made), "placed": dump(compiled.placed),
+        "llir": module.text, "ptx": compiled.ptx,
+    }  # fmt: skip
+    parts = {name: text.encode() for name, text in texts.items()}
     if cubin is not None:
         parts["cubin"] = cubin
     return store.Entry(told, parts)
