@@ -106,13 +106,8 @@ def rmw(
     )
 
 
-<<<<<<< HEAD
-_RED = {".relaxed": ".relaxed", ".release": ".release", ".acquire": ".relaxed", ".acq_rel": ".release"}
-"""The order of a `red`, which gives nothing back and so acquires nothing."""
-=======
 _RED = {".relaxed": ".relaxed", ".acquire": ".relaxed",
         ".release": ".release", ".acq_rel": ".release"}  # fmt: skip
->>>>>>> left
 
 
 def _text(name: str, outputs: int, words: int) -> str:
