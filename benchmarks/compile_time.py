@@ -16,6 +16,7 @@ the call that asks for the code to the code in hand, imports on the way included
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -24,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,13 +191,15 @@ def _ours() -> Prepared:
 # ---- the parent
 
 
-def run(python: str, side: str, mode: str, name: str, folder: str) -> dict[str, Any]:
-    """One figure, by a child process that keeps its disk cache in `folder`."""
-    told = {"TRITON_CACHE_DIR": folder, "BLOCKSTEP_CACHE_DIR": folder}
+def run(python: str, side: str, mode: str, name: str, folder: str, pycache: str) -> dict[str, Any]:
+    """One figure, by a child process that keeps its disk cache in `folder` and the bytecode of
+    what it imports in `pycache`."""
+    told = os.environ | {
+        "TRITON_CACHE_DIR": folder, "BLOCKSTEP_CACHE_DIR": folder, "PYTHONPYCACHEPREFIX": pycache,
+    }  # fmt: skip
+    told.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [python, __file__, "--child", side, mode, name]
-    ran = subprocess.run(
-        command, env=os.environ | told, capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return found
 
@@ -205,18 +208,27 @@ def measured(triton: str | None, names: list[str], rounds: int) -> dict[str, Any
     """Every figure of every round, by kernel, mode and side."""
     sides = {"ours": sys.executable} | ({"triton": triton} if triton else {})
     found: dict[str, Any] = {name: {} for name in names}
-    for _ in range(rounds):
-        for name in names:
+    with tempfile.TemporaryDirectory() as pycache:
+        for side, python in sides.items():  # writes the bytecode: not counted
+            with tempfile.TemporaryDirectory() as folder:
+                run(python, side, "cold", FIRST, folder, pycache)
+        for _, name in itertools.product(range(rounds), names):
             for side, python in sides.items():
-                for mode in ("warm", "cold"):
-                    with tempfile.TemporaryDirectory() as folder:
-                        one = run(python, side, mode, name, folder)
-                        found[name].setdefault(f"{mode} {side}", []).append(one)
-                        if (side, mode) == ("ours", "cold"):
-                            start = run(python, side, "start", name, folder)
-                            found[name].setdefault("start ours", []).append(start)
-        print(".", end="", file=sys.stderr, flush=True)
+                for mode, one in figures(python, side, name, pycache):
+                    found[name].setdefault(f"{mode} {side}", []).append(one)
+            print(".", end="", file=sys.stderr, flush=True)
     return found
+
+
+def figures(
+    python: str, side: str, name: str, pycache: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One figure of each mode."""
+    for mode in ("warm", "cold"):
+        with tempfile.TemporaryDirectory() as folder:
+            yield mode, run(python, side, mode, name, folder, pycache)
+            if (side, mode) == ("ours", "cold"):
+                yield "start", run(python, side, "start", name, folder, pycache)
 
 
 def summary(found: dict[str, Any]) -> dict[str, dict[str, float]]:
