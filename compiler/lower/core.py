@@ -14,9 +14,9 @@ from typing import Any
 from blockstep.compiler.debug_info import DebugInfo
 from blockstep.compiler.layouts import redundant
 from blockstep.compiler.lower.demand import Demand
-from blockstep.compiler.lower.options import Options
 from blockstep.compiler.lower.plan import Plan
 from blockstep.compiler.lower.text import Builder, Item, scalar_type, vector
+from blockstep.compiler.options import Options
 from blockstep.ir import Function, Layout, Operation, Value, flight
 from blockstep.ir.layout import LANE_BITS
 from blockstep.language import types as ty

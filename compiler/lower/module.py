@@ -9,9 +9,9 @@ from typing import Any
 from blockstep.compiler.faults import FAULTS
 from blockstep.compiler.lower import control
 from blockstep.compiler.lower.core import SHARED, Lowering, Unlowered
-from blockstep.compiler.lower.options import Options
 from blockstep.compiler.lower.tensor_copy import Map
 from blockstep.compiler.lower.text import Item, scalar_type
+from blockstep.compiler.options import Options
 from blockstep.errors import UnsupportedError
 from blockstep.ir import Function, Value
 

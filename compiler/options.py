@@ -1,4 +1,7 @@
-"""What lowering is told besides the IR."""
+"""What compiling is told besides the IR: options, and hints about a launch's arguments.
+
+They belong to a kernel's key in the disk cache, so this module imports nothing of the compiler.
+"""
 
 from __future__ import annotations
 
@@ -28,4 +31,12 @@ class Options:
         return int("".join(c for c in self.target if c.isdigit()))
 
 
-__all__ = ["Options"]
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What is known of an argument at launch. A pointer is a multiple in bytes."""
+
+    divisible_by: int = 1
+    nonnegative: bool = False
+
+
+__all__ = ["Hint", "Options"]
