@@ -184,7 +184,7 @@ def _slot(operation: Operation) -> None:
 
 def _async_copy(operation: Operation) -> None:
     ring, pointer, told = _of_ring(operation), operation.operands[3], operation.attributes
-    element = pointer.type.scalar.element_ty
+    element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
     if tuple(pointer.type.shape) != tuple(ring["shape"]) or element is not ring["element"]:
         raise Malformed(operation, f"copies {pointer.type} into a ring of {ring['element']}")
     _agree(operation, operation.operands[3:])
@@ -281,7 +281,7 @@ def _dot(operation: Operation) -> None:
     if flight.in_flight(operation):
         if not isinstance(b.layout, SharedLayout):
             raise Malformed(operation, "in flight with a factor in registers that may be reused")
-        if result.type.scalar.primitive_bitwidth != 32:
+        if result.type.scalar is not flight.sums(operation):
             raise Malformed(operation, f"in flight, but its sums are still to become {result.type}")
 
 

@@ -1,7 +1,8 @@
 """Kernels of published wheels, run unmodified under every checker and compared with PyTorch.
 
 Invariant: a test passes only if its library's kernels were launched and no finding of any severity
-was made, except those that the test names with `@pytest.mark.faulty("kind", …)` and explains.
+was made, except those that the test names with `@pytest.mark.faulty("kind", …)` and explains. With
+BLOCKSTEP_MACHINE=gpu the kernels are compiled and run on a device, where nothing is judged.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import blockstep
-from blockstep import diagnostics
+from blockstep import diagnostics, knobs
 from blockstep.findings import Report
 from blockstep.runtime import redirect
 
@@ -22,7 +25,14 @@ NEEDED = ("torch", "liger_kernel", "conch", "fla", "einops", "packaging")
 HOW = "python -m pip install -e '.[libraries]' && python tests/libraries/install.py"
 
 
+ON_DEVICE = os.environ.get("BLOCKSTEP_MACHINE") == "gpu"
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if ON_DEVICE:
+        from tests.libraries.on_device import OnDevice
+
+        OnDevice().__enter__()  # for the whole process: some modules make tensors when imported
     config.addinivalue_line("markers", "faulty(kind, ...): findings that the kernel deserves")
     config.addinivalue_line(
         "markers", "outside: launches in another process, which is judged there"
@@ -58,11 +68,31 @@ def redirected() -> Iterator[None]:
         blockstep.uninstall()
 
 
+@contextmanager
+def _counted() -> Iterator[list[str]]:
+    """The names of the kernels that are launched."""
+    launched: list[str] = []
+
+    def note(told: Any) -> None:
+        launched.append(str(told.get()["name"]))
+
+    knobs.runtime.launch_enter_hook.add(note)
+    try:
+        yield launched
+    finally:
+        knobs.runtime.launch_enter_hook.remove(note)
+
+
 @pytest.fixture(autouse=True)
 def report(request: pytest.FixtureRequest, redirected: None) -> Iterator[Report]:
     """The report on what the test launched; it has to be clean."""
     if request.node.get_closest_marker("outside"):
         yield Report()
+        return
+    if ON_DEVICE:
+        with _counted() as launches:
+            yield Report()
+        assert launches, "no kernel was launched"
         return
     marker = request.node.get_closest_marker("faulty")
     with blockstep.check() as report:
