@@ -87,6 +87,7 @@ ANCHORS: dict[str, tuple[Any, ...]] = {
                     described(256, 256, [128, 128]), 256, 256, 256, 128, 128, 64, 8),
     "histogram": (np.zeros(N, np.int32), np.zeros(64, np.int32), N, 64, 1024),
     "dropout": (single(N), single(N), N, 0.5, 123, 1024),
+    "sort": (single(1024), single(1024), 1024),
 }  # fmt: skip
 
 
