@@ -36,6 +36,7 @@ from blockstep.interp import breakpoints
 from blockstep.interp.checkers import checkers_for
 from blockstep.interp.events import Launched
 from blockstep.interp.grid.plan import Refused
+from blockstep.interp.marks import KIND_OF
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language import frames
@@ -45,15 +46,6 @@ from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
-
-WATCHED_MARKS = {
-    "poison": "uninitialised",
-    "unread": "uninitialised",
-    "division": "division",
-    "wrap": "overflow",
-    "shift": "overflow",
-    "cast": "cast",
-}
 
 
 def launch(
@@ -314,7 +306,7 @@ def _nothing(kind: str) -> bool:
 
 
 def _watched(current: session.Session) -> frozenset[str]:
-    return frozenset(m for m, kind in WATCHED_MARKS.items() if current.report.wants(kind))
+    return frozenset(m for m, kind in KIND_OF.items() if current.report.wants(kind))
 
 
 def _fits(

@@ -17,6 +17,7 @@ import numpy as np
 
 from blockstep.interp.grid import divergence, taints
 from blockstep.interp.grid.arena import arena
+from blockstep.interp.grid.checks import Checks
 from blockstep.interp.grid.handlers import HANDLERS
 from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, carry, constant, of_array
 from blockstep.interp.grid.memory import Suspicion
@@ -37,14 +38,17 @@ PADS_BLOCK = frozenset({Family.ELEMENTWISE, Family.SELECT})
 
 @dataclass(slots=True, eq=False)
 class GridMachine:
-    """One launch. `judged` says whether anything must be proved."""
+    """One launch. `checks` says what must be proved; `counts`, whether irregular stores are counted
+    before each of them is written down (then `run` may raise Shared)."""
 
     function: Function
     plan: Plan
     grid: tuple[int, int, int]
     arguments: dict[str, Any]  # by parameter name: a number, or the View of a pointer
-    judged: bool
-    log: Log = field(default_factory=Log)
+    checks: Checks
+    counts: bool = False
+    log: Log = field(init=False)
+    written: frozenset[int] = field(init=False)  # ids of the storages that the launch may write
     lead: Shape = (1, 1, 1)
     coordinates: tuple[Any, Any, Any] = (0, 0, 0)
     touched: Any = None
@@ -54,6 +58,11 @@ class GridMachine:
     stores: dict[int, Any] = field(default_factory=dict)  # first store to memory nobody filled
     reads: dict[int, Any] = field(default_factory=dict)  # such memory that was read
 
+    def __post_init__(self) -> None:
+        self.written = frozenset(self.storages(self.plan.written))
+        read_back = self.written.intersection(self.storages(self.plan.read))
+        self.log = Log(self.checks, read_back, self.counts)
+
     def run(self) -> None:
         """Every program instance. Raises Suspicion where the step machine is needed."""
         boxes = list(batches(self.grid, self._programs_a_batch()))
@@ -62,7 +71,7 @@ class GridMachine:
                 self._shared(boxes)
             else:
                 self._run(boxes)
-            if self.judged:
+            if self.checks.judged:
                 self.log.prove(self.grid)
 
     def _run(self, boxes: Sequence[tuple[Shape, Shape]]) -> None:
@@ -73,7 +82,9 @@ class GridMachine:
     def _shared(self, boxes: Sequence[tuple[Shape, Shape]]) -> None:
         """Two workers, half of the batches each: matrix products let go of the interpreter."""
         half = len(boxes) // 2
-        other = GridMachine(self.function, self.plan, self.grid, self.arguments, self.judged)
+        other = GridMachine(
+            self.function, self.plan, self.grid, self.arguments, self.checks, self.counts
+        )
         with ThreadPoolExecutor(1) as pool:
             second = pool.submit(other._run, boxes[half:])
             self._run(boxes[:half])
@@ -105,7 +116,7 @@ class GridMachine:
         for parameter in self.function.parameters:
             environment[parameter] = self._argument(parameter)
         self.run_region(self.function.body, environment)
-        if self.judged and not self.touched.all():
+        if self.checks.grid and not self.touched.all():
             missing = np.argwhere(~self.touched)
             self.idle += len(missing)
             for z, y, x in missing[: 4 - len(self.examples)].tolist():
@@ -174,8 +185,8 @@ class GridMachine:
         for result in results:
             if result.type.scalar.is_ptr():
                 result.origin = _origin(operands)
-            if self.judged:
-                taints.follow(operation, operands, result)
+            if self.checks.marks:
+                taints.follow(operation, operands, result, self.checks.marks)
         return results
 
     def choose(self, operation: Operation, environment: Environment) -> list[Lanes]:
@@ -190,7 +201,7 @@ class GridMachine:
 
     def decide(self, x: Lanes) -> None:
         """A value that decides what runs must be defined and unwrapped."""
-        if self.judged and (x.undefined or x.taints):
+        if x.undefined or x.taints:
             raise Suspicion
 
     def repeat(self, operation: Operation, environment: Environment) -> list[Lanes]:
