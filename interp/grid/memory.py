@@ -266,10 +266,19 @@ def write(access: Touch, values: Any, dtype: np.dtype[Any]) -> None:
 
 
 def prove_stored(access: Touch, values: Any, dtype: np.dtype[Any]) -> None:
-    """Lanes that share an element must have stored the same bits: they are read back."""
+    """Raises Suspicion if lanes of one program instance stored different bits to one element. Where
+    all lanes read back what they stored, none did."""
     bits = np.dtype(f"u{dtype.itemsize}")
-    wanted = np.ascontiguousarray(access.on(values)).view(bits)
-    if not np.array_equal(access.storage.typed(bits, 0)[access.active()], wanted):
+    wanted = np.ascontiguousarray(access.on(values)).view(bits).reshape(-1)
+    found = access.storage.typed(bits, 0)
+    index = access.active().reshape(-1)
+    if np.array_equal(found[index], wanted):
+        return
+    rows = np.arange(int(np.prod(access.lead))).reshape(access.lead + (1,) * len(access.block))
+    keys = access.on(rows).reshape(-1) * len(found) + index  # a number for a program's element
+    order = np.argsort(keys, kind="stable")
+    keys, wanted = keys[order], wanted[order]
+    if ((keys[1:] == keys[:-1]) & (wanted[1:] != wanted[:-1])).any():
         raise Suspicion
 
 

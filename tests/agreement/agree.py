@@ -23,6 +23,7 @@ from blockstep.runtime.descriptor import TensorDescriptor
 from tests.ops.kernels import bits
 
 MACHINES = ("step", "grid")
+_choice: list[dict[str, Any]] = [{}]  # innermost last: what launches are judged for
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,22 @@ def small_batches(programs: int | None) -> Iterator[None]:
         grid_machine.LEAST_PROGRAMS, grid_machine.MOST_PROGRAMS = before
 
 
+@contextmanager
+def choosing(**choice: Any) -> Iterator[None]:
+    """Launches inside are judged for these kinds alone: `only` and `skip` of `check`."""
+    _choice.append(choice)
+    try:
+        yield
+    finally:
+        _choice.pop()
+
+
 def outcome(
     machine: str, kernel: Any, grid: Any, arguments: Sequence[Any], seed: int, named: dict[str, Any]
 ) -> Outcome:
     """Runs one machine on copies."""
     error = ""
-    with blockstep.machine(machine), blockstep.check(seed=seed) as report:
+    with blockstep.machine(machine), blockstep.check(seed=seed, **_choice[-1]) as report:
         given = copies([*arguments, *named.values()])
         keywords = dict(zip(named, given[len(arguments) :], strict=True))
         try:
