@@ -61,7 +61,8 @@ class GridMachine:
     def __post_init__(self) -> None:
         self.written = frozenset(self.storages(self.plan.written))
         read_back = self.written.intersection(self.storages(self.plan.read))
-        self.log = Log(self.checks, read_back, self.counts)
+        only_atomic = self.written.difference(self.storages(self.plan.plain))
+        self.log = Log(self.checks, read_back, only_atomic, self.counts)
 
     def run(self) -> None:
         """Every program instance. Raises Suspicion where the step machine is needed."""

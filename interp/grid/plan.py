@@ -19,6 +19,7 @@ ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
 READS = frozenset({"load", "atomic_rmw", "atomic_cas", "atomic_load"})
 WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
+PLAIN = (READS | WRITES) - ATOMICS
 
 
 class Refused(Exception):
@@ -27,10 +28,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which parameters' memory is written and read, by parameter name; None: it cannot be told."""
+    """Which parameters' memory is written and read, and which by other operations than atomics, by
+    parameter name; None: it cannot be told."""
 
     written: frozenset[str] | None
     read: frozenset[str] | None
+    plain: frozenset[str] | None
     has_atomics: bool
     has_dot: bool
 
@@ -55,7 +58,8 @@ def plan(function: Function) -> Plan:
         if operation.name == "while" and _polls(operation):
             raise Refused("a loop may wait for another program instance")
     dots = any("dot" in o.name for o in operations)
-    return Plan(_reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots)
+    reached = [_reached(operations, kinds) for kinds in (WRITES, READS, PLAIN)]
+    return Plan(*reached, bool(atomics), dots)
 
 
 def _polls(loop: Operation) -> bool:

@@ -69,6 +69,7 @@ class Log:
 
     checks: Checks = Checks(judged=True, race=True, overlap=True)
     read_back: frozenset[int] = frozenset()  # ids of storages that the launch reads, too
+    only_atomic: frozenset[int] = frozenset()  # ids of storages where no load or store goes
     counts: bool = False  # whether irregular stores are counted first
     counted: dict[int, Distinct] = field(default_factory=dict)
     entries: dict[int, list[Entry]] = field(default_factory=dict)
@@ -109,8 +110,9 @@ class Log:
         return False
 
     def atomic(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
-        """An atomic."""
-        self._entry("atomic", operation, touch, coordinates, grid)
+        """An atomic; among themselves they never collide."""
+        if id(touch.storage) not in self.only_atomic:
+            self._entry("atomic", operation, touch, coordinates, grid)
 
     def take_in(self, other: Log) -> None:
         """What another worker logged of the same launch."""
