@@ -125,7 +125,8 @@ def on_grid(
     ir, chosen = compiled(function, bound, num_warps)
     if seed and chosen.has_atomics:
         raise Refused("atomics act in the order of the seed")
-    machine = GridMachine(ir, chosen, grid, arguments_of(bound), checks, counts=checks.judged)
+    counts = checks.judged and "shares" not in ir.derived
+    machine = GridMachine(ir, chosen, grid, arguments_of(bound), checks, counts)
     if checks.flags:
         for storage in machine.storages(None).values():
             _ = storage.written  # looked up before the kernel writes: it tells what the host wrote
@@ -144,7 +145,8 @@ def on_grid(
 
 
 def _proved(machine: GridMachine, before: Snapshot) -> GridMachine:
-    """The launch, and once more with every access written down where counting lanes did not do."""
+    """The launch, and once more with every access written down where counting lanes did not do. A
+    kernel that is clean all the same stores like that on purpose: it is not counted again."""
     try:
         machine.run()
         return machine
@@ -154,4 +156,5 @@ def _proved(machine: GridMachine, before: Snapshot) -> GridMachine:
         machine.function, machine.plan, machine.grid, machine.arguments, machine.checks
     )
     again.run()
+    machine.function.derived["shares"] = True
     return again

@@ -175,6 +175,12 @@ CHOICES += [{"skip": [c]} for c in (*CHECKERS, "division", "cast")]
 CHOICES += [{}, {"skip": ["race", "overlap"]}, {"only": ["race", "uninit", "hint"]}]
 
 
+def fault_of(name: str) -> tuple[Any, tuple[Any, ...], set[str]]:
+    """The kernel as if it were new: nothing is remembered of its other launches."""
+    kernel, arguments, needed = FAULTS[name]
+    return triton.jit(kernel.fn), arguments, needed
+
+
 def wanted(choice: dict[str, list[str]]) -> set[str]:
     """The kinds of finding that are wanted."""
     kinds = {k.name for k in KINDS.values()}
@@ -185,23 +191,23 @@ def wanted(choice: dict[str, list[str]]) -> set[str]:
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_same_is_found_whatever_is_left_out(fault: str, choice: dict[str, Any]) -> None:
-    kernel, arguments, needed = FAULTS[fault]
+    kernel, arguments, needed = fault_of(fault)
     with choosing(**choice):
-        found = agree(kernel, (4,), *arguments, N=N)
+        found = agree(kernel, (4,), *arguments, batch=3, N=N)
     assert {f[0] for f in found.findings} <= wanted(choice)
     assert found.on_grid == needed.isdisjoint(wanted(choice))
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if len(FAULTS[f][2]) == 1])
 def test_each_fault_is_found_when_it_alone_is_wanted(fault: str) -> None:
-    kernel, arguments, (kind,) = FAULTS[fault]
+    kernel, arguments, (kind,) = fault_of(fault)
     with choosing(only=[kind]):
-        found = agree(kernel, (4,), *arguments, N=N)
+        found = agree(kernel, (4,), *arguments, batch=3, N=N)
     assert {f[0] for f in found.findings} == {kind}
 
 
 def test_what_is_left_out_is_not_worked_out() -> None:
-    kernel, arguments, _ = FAULTS["permuted"]
+    kernel, arguments, _ = fault_of("permuted")
     never = AssertionError("nobody wants this")
     with (
         patch.object(Distinct, "add", side_effect=never),
@@ -215,7 +221,7 @@ def test_what_is_left_out_is_not_worked_out() -> None:
 
 @pytest.mark.parametrize("only", ["race", "overlap"])
 def test_both_proofs_of_a_scatter_are_one(only: str) -> None:
-    kernel, arguments, _ = FAULTS["permuted"]
+    kernel, arguments, _ = fault_of("permuted")
     added: list[Any] = []
     with (
         patch.object(Distinct, "add", lambda self, touch: added.append(touch)),
@@ -225,8 +231,23 @@ def test_both_proofs_of_a_scatter_are_one(only: str) -> None:
     assert added
 
 
+def test_a_kernel_that_shares_elements_on_purpose_is_counted_once() -> None:
+    kernel, arguments, _ = fault_of("same value")
+    tries: list[Any] = []
+    prove = Distinct.prove
+    with (
+        patch.object(Distinct, "prove", lambda self: tries.append(self) or prove(self)),
+        triton.check() as report,
+    ):
+        for _ in range(3):
+            kernel[(4,)](*arguments, N=N)
+    assert not report.findings
+    assert [launch.machine for launch in report.launches] == ["grid"] * 3
+    assert len(tries) == 1
+
+
 def test_orders_are_still_told_apart_without_the_race_checker() -> None:
-    kernel, arguments, _ = FAULTS["race"]
+    kernel, arguments, _ = fault_of("race")
     found = []
     for machine in ("step", "grid"):
         x, at, o = (a.copy() for a in arguments)
