@@ -58,8 +58,8 @@ def plan(function: Function) -> Plan:
         if operation.name == "while" and _polls(operation):
             raise Refused("a loop may wait for another program instance")
     dots = any("dot" in o.name for o in operations)
-    reached = [_reached(operations, kinds) for kinds in (WRITES, READS, PLAIN)]
-    return Plan(*reached, bool(atomics), dots)
+    written, read, plain = (_reached(operations, kinds) for kinds in (WRITES, READS, PLAIN))
+    return Plan(written, read, plain, bool(atomics), dots)
 
 
 def _polls(loop: Operation) -> bool:

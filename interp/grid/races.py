@@ -83,10 +83,14 @@ class Log:
         ids = np.broadcast_to(np.asarray((z * grid[1] + y) * grid[0] + x) + 1, touch.lead)
         entry = Entry(kind, operation, touch, ids)
         key = id(touch.storage)
-        if self.checks.race or key in self.read_back:
+        if self.counts or self._proves(key):
             self.storages[key] = touch.storage
             self.entries.setdefault(key, []).append(entry)
         return entry
+
+    def _proves(self, storage: int) -> bool:
+        """Whether program instances must not collide there."""
+        return self.checks.race or storage in self.read_back
 
     def read(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
         """A load of memory that the kernel also writes."""
@@ -96,7 +100,7 @@ class Log:
     def write(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> bool:
         """A store. Whether it is only counted, so that `prove` will answer for all its lanes."""
         key = id(touch.storage)
-        if not (self.checks.race or self.checks.overlap or key in self.read_back):
+        if not (self.checks.overlap or self._proves(key)):
             return False
         if self.counts and touch.starts is None and key not in self.read_back:
             if key not in self.counted:
@@ -166,6 +170,8 @@ class Log:
         if grid[0] * grid[1] * grid[2] == 1:
             return
         for key, entries in self.entries.items():
+            if not self._proves(key):
+                continue
             kinds = {e.kind for e in entries}
             if "write" not in kinds and kinds != {"atomic", "read"}:
                 continue
