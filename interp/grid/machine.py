@@ -60,8 +60,9 @@ class GridMachine:
 
     def __post_init__(self) -> None:
         self.written = frozenset(self.storages(self.plan.written))
-        read_back = self.written.intersection(self.storages(self.plan.read))
-        only_atomic = self.written.difference(self.storages(self.plan.plain))
+        judged = self.written if self.checks.judged else frozenset()
+        read_back = judged.intersection(self.storages(self.plan.read))
+        only_atomic = judged.difference(self.storages(self.plan.plain))
         self.log = Log(self.checks, read_back, only_atomic, self.counts)
 
     def run(self) -> None:
