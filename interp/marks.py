@@ -45,6 +45,17 @@ class Taint:
 _WRAP_ENDS = frozenset({"and", "or", "xor", "lshr", "ashr", "umulhi", "philox", "histogram"})
 KILLS: dict[str, frozenset[str]] = {"wrap": _WRAP_ENDS}
 
+# The kind of finding that a mark becomes where it decides something.
+KIND_OF = {
+    "poison": "uninitialised",
+    "unread": "uninitialised",
+    "division": "division",
+    "wrap": "overflow",
+    "shift": "overflow",
+    "cast": "cast",
+    "nan": "precision",
+}
+
 
 def add(value: tensor, name: str, lanes: Any, born: Callable[[], Mark | None]) -> None:
     """Marks `lanes` of `value`, in addition to what is marked already."""

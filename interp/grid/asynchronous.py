@@ -180,7 +180,7 @@ class Asynchronous:
 
 def _state(machine: GridMachine) -> tuple[Asynchronous, Any]:
     """What is under way, and the programs that run."""
-    if machine.judged:
+    if machine.checks.judged:
         raise Suspicion
     state = machine.asynchronous
     assert state is not None, "the plan finds placed operations"

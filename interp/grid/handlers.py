@@ -13,7 +13,6 @@ from blockstep.interp.grid import asynchronous, memory, taints
 from blockstep.interp.grid.lanes import LEAD, Box, Lanes, carry, of_array
 from blockstep.interp.grid.lanes import constant as constant_lanes
 from blockstep.interp.grid.memory import Suspicion, Touch
-from blockstep.interp.memory import View
 from blockstep.ir import Operation
 from blockstep.language import types as ty
 
@@ -22,15 +21,13 @@ if TYPE_CHECKING:
 
 
 def _touch(machine: GridMachine, pointer: Lanes, mask: Lanes | None) -> Touch:
-    if machine.judged:
-        if pointer.undefined or pointer.taints or (mask is not None and mask.taints):
-            raise Suspicion
-        if mask is not None and mask.undefined:
+    for x in (pointer, mask):
+        if x is not None and (x.undefined or x.taints):
             raise Suspicion
     box = mask.box if mask is not None else None
     found = memory.touch(pointer, None if box else _mask(machine, mask), machine.lead, box)
     memory.prove_inside(found)
-    if machine.judged:
+    if machine.checks.grid:
         _count(machine, found)
     return found
 
@@ -83,14 +80,10 @@ def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     pointer, mask, other = operands
     kind = operation.results[0].type
     access = _touch(machine, pointer, mask)
-    written = _is_written(machine, access.view)
-    if machine.judged:
-        if access.storage.written is not None:
-            if _first(machine, access) is not None:
-                machine.reads[id(access.storage)] = access.storage
-            _prove_initialised(machine, access)
-        if written and 0 not in access.block:
-            machine.log.read(operation, access, machine.coordinates, machine.grid)
+    written = id(access.storage) in machine.written
+    _judge_read(machine, access)
+    if machine.checks.judged and written and 0 not in access.block:
+        machine.log.read(operation, access, machine.coordinates, machine.grid)
     fill = None if other is None else other.data()
     box = mask.box if mask is not None else None
     if box is not None and access.block != kind.shape:
@@ -99,30 +92,24 @@ def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
         data = memory.read(access, kind.scalar.numpy, fill, copy=written)
     result = of_array(data, kind)
     if (access.mask is not None or box is not None) and mask is not None:
-        if other is None:
-            result.undefined = frozenset({mask})
-        else:
+        if other is not None:
             carry(result, other)
+        elif "poison" in machine.checks.marks:
+            result.undefined = frozenset({mask})
     if kind.scalar.is_ptr():
         result.origin = None
     return [result]
 
 
-def _is_written(machine: GridMachine, view: View) -> bool:
-    return id(view.storage) in machine.storages(machine.plan.written)
-
-
-def _prove_initialised(machine: GridMachine, access: Touch) -> None:
-    flags = access.storage.written
-    if flags is None:
+def _judge_read(machine: GridMachine, access: Touch) -> None:
+    """Of memory that was not all written before the launch."""
+    checks = machine.checks
+    if 0 in access.block or not checks.flags or access.storage.written is None:
         return
-    addresses = access.dense() - access.storage.base
-    for byte in range(access.itemsize):
-        known = flags.take(np.clip(addresses + byte, 0, flags.size - 1))
-        if access.mask is not None:
-            known = known | ~access.mask
-        if not known.all():
-            raise Suspicion
+    if checks.grid and _first(machine, access) is not None:
+        machine.reads[id(access.storage)] = access.storage
+    if checks.uninit:
+        memory.prove_initialised(access)
 
 
 def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
@@ -133,51 +120,29 @@ def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...])
         raise Suspicion
     if 0 in access.block:
         return []
-    if machine.judged:
-        taints.stored(value, mask)
-        machine.log.write(operation, access, machine.coordinates, machine.grid)
+    taints.stored(value, mask)
+    counted = machine.log.write(operation, access, machine.coordinates, machine.grid)
     dtype = pointer.type.scalar.element_ty.numpy
     data = value.data()
     if mask is not None and mask.box is not None:
         data = memory.part(data, mask.box)
-    if machine.precise and value.type.scalar.is_floating():
+    if machine.checks.precise and value.type.scalar.is_floating():
         memory.prove_numbers(access, data)
     memory.write(access, data, dtype)
-    if machine.judged:
-        if access.storage.written is not None:
-            _note_store(machine, access, operation)
-            _mark_written(machine, access)
-        if not machine.log.injective(access):
-            _prove_no_overlap(machine, access, data, dtype)
+    _judge_write(machine, access, operation)
+    if machine.checks.overlap and not counted and not machine.log.injective(access):
+        memory.prove_stored(access, data, dtype)
     return []
 
 
-def _mark_written(machine: GridMachine, access: Touch) -> None:
-    flags = access.storage.written
-    assert flags is not None
-    shape = access.lead + access.block
-    addresses = np.broadcast_to(access.dense() - access.storage.base, shape)
-    if access.mask is not None:
-        addresses = addresses[np.broadcast_to(access.mask, shape)]
-    low, high = (int(addresses.min()), int(addresses.max())) if addresses.size else (0, -1)
-    if high - low + access.itemsize == addresses.size * access.itemsize:
-        flags[low : high + access.itemsize] = True
+def _judge_write(machine: GridMachine, access: Touch, operation: Operation) -> None:
+    """To memory that was not all written before the launch."""
+    checks = machine.checks
+    if 0 in access.block or not checks.flags or access.storage.written is None:
         return
-    for byte in range(access.itemsize):
-        flags[addresses + byte] = True
-
-
-def _prove_no_overlap(machine: GridMachine, access: Touch, data: Any, dtype: np.dtype[Any]) -> None:
-    """Lanes that share an element must have stored the same bits: read them back."""
-    back = memory.read(access, dtype, None, copy=True)
-    shape = access.lead + access.block
-    back, wanted = np.broadcast_to(back, shape), np.broadcast_to(data, shape)
-    bits = np.dtype(f"u{dtype.itemsize}")
-    same = np.ascontiguousarray(back).view(bits) == np.ascontiguousarray(wanted).view(bits)
-    if access.mask is not None:
-        same = same | ~np.broadcast_to(access.mask, shape)
-    if not same.all():
-        raise Suspicion
+    if checks.grid:
+        _note_store(machine, access, operation)
+    memory.mark_written(access)
 
 
 def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
@@ -186,19 +151,16 @@ def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
     access = _touch(machine, pointer, mask)
     if not access.view.writeable:
         raise Suspicion
-    if machine.judged:
-        taints.stored(value, mask)
+    taints.stored(value, mask)
+    _judge_read(machine, access)
+    _judge_write(machine, access, operation)
+    if machine.checks.judged:
         machine.log.atomic(operation, access, machine.coordinates, machine.grid)
-        if access.storage.written is not None:
-            if _first(machine, access) is not None:
-                machine.reads[id(access.storage)] = access.storage
-            _note_store(machine, access, operation)
-            _prove_initialised(machine, access)
     if mask is not None and mask.box is not None:
         raise Suspicion
     dtype = pointer.type.scalar.element_ty.numpy
     shape = machine.lead + access.block
-    index = np.broadcast_to(access.dense() - access.storage.base, shape) // dtype.itemsize
+    index = np.broadcast_to(access.elements(), shape)
     values = np.broadcast_to(value.data(), shape)
     found = access.storage.typed(dtype, 0)
     combine = operation.attributes["combine"]
@@ -210,10 +172,10 @@ def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
         on = np.broadcast_to(access.mask, shape)
         data = np.zeros(shape, dtype)
         data[on] = _combined(found, index[on], values[on], combine, used)
-    if machine.precise and value.type.scalar.is_floating():
+    if machine.checks.precise and value.type.scalar.is_floating():
         memory.prove_numbers(access, found.take(index, mode="clip"))
     result = of_array(data, operation.results[0].type)
-    if access.mask is not None and mask is not None:
+    if access.mask is not None and mask is not None and "poison" in machine.checks.marks:
         result.undefined = frozenset({mask})
     return [result]
 
@@ -262,7 +224,7 @@ def check(machine: GridMachine, operation: Operation, operands: tuple[Any, ...])
 
 def assume(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """A promise: believed if it holds."""
-    if machine.judged and not operands[0].data().all():
+    if machine.checks.hint and not operands[0].data().all():
         raise Suspicion
     return []
 
@@ -270,7 +232,7 @@ def assume(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
 def hint(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """A promise on values, judged from their elements."""
     (x,) = operands
-    if machine.judged:
+    if machine.checks.hint:
         size = x.type.scalar.element_ty.itemsize if x.type.scalar.is_ptr() else 1
         attributes = operation.attributes
         if breaks_hint(x.full(), attributes["hint"], attributes["values"], size, LEAD):

@@ -19,6 +19,7 @@ import numpy as np
 from blockstep.interp.grid import divergence, taints
 from blockstep.interp.grid.arena import arena
 from blockstep.interp.grid.asynchronous import Asynchronous
+from blockstep.interp.grid.checks import Checks
 from blockstep.interp.grid.handlers import HANDLERS
 from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, carry, constant, of_array
 from blockstep.interp.grid.memory import Suspicion
@@ -39,15 +40,17 @@ PADS_BLOCK = frozenset({Family.ELEMENTWISE, Family.SELECT})
 
 @dataclass(slots=True, eq=False)
 class GridMachine:
-    """One launch. `judged` says whether anything must be proved."""
+    """One launch. `checks` says what must be proved; `counts`, whether irregular stores are counted
+    before each of them is written down (then `run` may raise Shared)."""
 
     function: Function
     plan: Plan
     grid: tuple[int, int, int]
     arguments: dict[str, Any]  # by parameter name: a number, or the View of a pointer
-    judged: bool
-    precise: bool = False  # whether NaN that matters is a suspicion
-    log: Log = field(default_factory=Log)
+    checks: Checks
+    counts: bool = False
+    log: Log = field(init=False)
+    written: frozenset[int] = field(init=False)  # ids of the storages that the launch may write
     lead: Shape = (1, 1, 1)
     coordinates: tuple[Any, Any, Any] = (0, 0, 0)
     touched: Any = None
@@ -58,6 +61,13 @@ class GridMachine:
     reads: dict[int, Any] = field(default_factory=dict)  # such memory that was read
     asynchronous: Asynchronous | None = None  # what is under way in the batch, in placed IR
 
+    def __post_init__(self) -> None:
+        self.written = frozenset(self.storages(self.plan.written))
+        judged = self.written if self.checks.judged else frozenset()
+        read_back = judged.intersection(self.storages(self.plan.read))
+        only_atomic = judged.difference(self.storages(self.plan.plain))
+        self.log = Log(self.checks, read_back, only_atomic, self.counts)
+
     def run(self) -> None:
         """Every program instance. Raises Suspicion where the step machine is needed."""
         boxes = list(batches(self.grid, self._programs_a_batch()))
@@ -66,7 +76,7 @@ class GridMachine:
                 self._shared(boxes)
             else:
                 self._run(boxes)
-            if self.judged:
+            if self.checks.judged:
                 self.log.prove(self.grid)
 
     def _run(self, boxes: Sequence[tuple[Shape, Shape]]) -> None:
@@ -78,7 +88,7 @@ class GridMachine:
         """Two workers, half of the batches each: matrix products let go of the interpreter."""
         half = len(boxes) // 2
         other = GridMachine(
-            self.function, self.plan, self.grid, self.arguments, self.judged, self.precise
+            self.function, self.plan, self.grid, self.arguments, self.checks, self.counts
         )
         with ThreadPoolExecutor(1) as pool:
             second = pool.submit(other._run, boxes[half:])
@@ -113,7 +123,7 @@ class GridMachine:
         for parameter in self.function.parameters:
             environment[parameter] = self._argument(parameter)
         self.run_region(self.function.body, environment)
-        if self.judged and not self.touched.all():
+        if self.checks.grid and not self.touched.all():
             missing = np.argwhere(~self.touched)
             self.idle += len(missing)
             for z, y, x in missing[: 4 - len(self.examples)].tolist():
@@ -190,9 +200,9 @@ class GridMachine:
         for result in results:
             if result.type.scalar.is_ptr():
                 result.origin = _origin(operands)
-            if self.judged:
-                taints.follow(operation, operands, result)
-            if self.precise and taints.compares_nan(operation, operands):
+            if self.checks.marks:
+                taints.follow(operation, operands, result, self.checks.marks)
+            if self.checks.precise and taints.compares_nan(operation, operands):
                 result.taints = result.taints | {"nan"}
         return results
 
@@ -208,9 +218,9 @@ class GridMachine:
 
     def decide(self, x: Lanes) -> None:
         """A value that decides what runs must be defined and unwrapped."""
-        if self.judged and (x.undefined or x.taints):
+        if x.undefined or x.taints:
             raise Suspicion
-        if self.precise and x.type.scalar.is_floating() and np.isnan(x.data()).any():
+        if self.checks.precise and x.type.scalar.is_floating() and np.isnan(x.data()).any():
             raise Suspicion
 
     def repeat(self, operation: Operation, environment: Environment) -> list[Lanes]:

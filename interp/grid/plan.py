@@ -21,6 +21,7 @@ ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"
 READS = frozenset({"load", "async_copy", "tensor_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
 POINTERS = {"async_copy": 3}  # which operand is the pointer, where it is not the first
 WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
+PLAIN = (READS | WRITES) - ATOMICS
 
 
 class Refused(Exception):
@@ -29,10 +30,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which parameters' memory is written and read, by parameter name; None: it cannot be told."""
+    """Which parameters' memory is written and read, and which by other operations than atomics, by
+    parameter name; None: it cannot be told."""
 
     written: frozenset[str] | None
     read: frozenset[str] | None
+    plain: frozenset[str] | None
     has_atomics: bool
     has_dot: bool
     is_placed: bool  # it moves blocks between holders, which may run beside it
@@ -59,9 +62,8 @@ def plan(function: Function) -> Plan:
             raise Refused("a loop may wait for another program instance")
     dots = any("dot" in o.name for o in operations)
     placed = any(o.name in PLACED for o in operations)
-    return Plan(
-        _reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots, placed
-    )
+    written, read, plain = (_reached(operations, kinds) for kinds in (WRITES, READS, PLAIN))
+    return Plan(written, read, plain, bool(atomics), dots, placed)
 
 
 def _polls(loop: Operation) -> bool:

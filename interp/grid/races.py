@@ -8,6 +8,9 @@ loses nothing, so the order of batches and masks does not matter. A collision is
 
 Inside one program instance: a load that may see an earlier store of another shape, and stores that
 may overlap, are suspicious unless a barrier stands between.
+
+Irregular stores to memory that the kernel never reads are not logged at first: they are counted, and
+if no two lanes share an element (`distinct`), neither two instances nor two stores of one do.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from blockstep.interp.grid.checks import Checks
+from blockstep.interp.grid.distinct import Distinct, Shared
 from blockstep.interp.grid.lanes import LEAD, span
 from blockstep.interp.grid.memory import Suspicion, Touch, apart
 from blockstep.interp.memory import Storage
@@ -62,6 +67,11 @@ class Entry:
 class Log:
     """The accesses of a launch to memory that it writes."""
 
+    checks: Checks = Checks(judged=True, race=True, overlap=True)
+    read_back: frozenset[int] = frozenset()  # ids of storages that the launch reads, too
+    only_atomic: frozenset[int] = frozenset()  # ids of storages where no load or store goes
+    counts: bool = False  # whether irregular stores are counted first
+    counted: dict[int, Distinct] = field(default_factory=dict)
     entries: dict[int, list[Entry]] = field(default_factory=dict)
     storages: dict[int, Storage] = field(default_factory=dict)
     _recent: dict[int, list[Entry]] = field(default_factory=dict)
@@ -73,28 +83,49 @@ class Log:
         ids = np.broadcast_to(np.asarray((z * grid[1] + y) * grid[0] + x) + 1, touch.lead)
         entry = Entry(kind, operation, touch, ids)
         key = id(touch.storage)
-        self.storages[key] = touch.storage
-        self.entries.setdefault(key, []).append(entry)
+        if self.counts or self._proves(key):
+            self.storages[key] = touch.storage
+            self.entries.setdefault(key, []).append(entry)
         return entry
+
+    def _proves(self, storage: int) -> bool:
+        """Whether program instances must not collide there."""
+        return self.checks.race or storage in self.read_back
 
     def read(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
         """A load of memory that the kernel also writes."""
         entry = self._entry("read", operation, touch, coordinates, grid)
         self._apart(entry)
 
-    def write(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
-        """A store."""
+    def write(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> bool:
+        """A store. Whether it is only counted, so that `prove` will answer for all its lanes."""
+        key = id(touch.storage)
+        if not (self.checks.overlap or self._proves(key)):
+            return False
+        if self.counts and touch.starts is None and key not in self.read_back:
+            if key not in self.counted:
+                self.counted[key] = Distinct(touch.storage, touch.itemsize)
+            self.counted[key].add(touch)
+            return True
         entry = self._entry("write", operation, touch, coordinates, grid)
         self._apart(entry)
-        self._recent.setdefault(id(touch.storage), []).append(entry)
+        if self.checks.overlap:
+            self._recent.setdefault(key, []).append(entry)
+        return False
 
     def atomic(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
-        """An atomic."""
-        self._entry("atomic", operation, touch, coordinates, grid)
+        """An atomic; among themselves they never collide."""
+        if id(touch.storage) not in self.only_atomic:
+            self._entry("atomic", operation, touch, coordinates, grid)
 
     def take_in(self, other: Log) -> None:
         """What another worker logged of the same launch."""
         self.storages.update(other.storages)
+        for key, counted in other.counted.items():
+            if key in self.counted:
+                self.counted[key].take_in(counted)
+            else:
+                self.counted[key] = counted
         for key, entries in other.entries.items():
             self.entries.setdefault(key, []).extend(entries)
 
@@ -132,15 +163,28 @@ class Log:
         return apart(touch.strides, touch.block, touch.itemsize)
 
     def prove(self, grid: tuple[int, int, int]) -> None:
-        """Raises Suspicion unless no two program instances collide."""
+        """Raises Suspicion unless no two program instances collide; Shared where a log of every access
+        is needed to tell."""
+        for key, counted in self.counted.items():
+            self._prove_counted(counted, self.entries.pop(key, []))
         if grid[0] * grid[1] * grid[2] == 1:
             return
         for key, entries in self.entries.items():
+            if not self._proves(key):
+                continue
             kinds = {e.kind for e in entries}
             if "write" not in kinds and kinds != {"atomic", "read"}:
                 continue
             if not _intervals_apart(entries):
                 _Table(self.storages[key], entries).prove()
+
+    def _prove_counted(self, counted: Distinct, others: list[Entry]) -> None:
+        """Regular stores to the same storage join the count."""
+        for entry in others:
+            if entry.kind != "write":
+                raise Shared
+            counted.add(entry.touch)
+        counted.prove()
 
 
 def _meet(one: Entry, other: Entry) -> bool:
@@ -195,7 +239,8 @@ class _Table:
         }
 
     def _odd(self, touch: Touch) -> bool:
-        return bool(((touch.dense() - self.storage.base) % self.grain).any())
+        offsets = touch.dense() - self.storage.base
+        return bool(np.bitwise_or.reduce(offsets, axis=None) & (self.grain - 1))
 
     def prove(self) -> None:
         """Raises Suspicion for a collision."""

@@ -20,8 +20,10 @@ _MOVES = frozenset({Family.ELEMENTWISE, Family.SHAPE, Family.SELECT, Family.SOUR
 _STORED = frozenset({"division", "shift", "cast"})  # a wrapped value may be stored
 
 
-def follow(operation: Operation, operands: tuple[Any, ...], result: Lanes) -> None:
-    """Sets what `result` may suffer from."""
+def follow(
+    operation: Operation, operands: tuple[Any, ...], result: Lanes, wanted: frozenset[str]
+) -> None:
+    """Sets what `result` may suffer from, of the marks that are wanted."""
     given = [x for x in operands if isinstance(x, Lanes)]
     undefined = NONE.union(*[x.undefined for x in given]) if given else NONE
     carried = NONE.union(*[x.taints for x in given]) if given else NONE
@@ -29,12 +31,12 @@ def follow(operation: Operation, operands: tuple[Any, ...], result: Lanes) -> No
         result.undefined = _defined(operation, given, undefined)
     if carried:
         result.taints = _kept(operation, given, carried, result)
-    if operation.op.family in (Family.REDUCE, Family.SCAN):
+    if "wrap" in wanted and operation.op.family in (Family.REDUCE, Family.SCAN):
         _accumulated(operation, given, result)
-    born = _BORN.get(operation.name)
-    if born is not None:
+    marks, born = _BORN.get(operation.name, (NONE, None))
+    if born is not None and not wanted.isdisjoint(marks):
         taint = born(given, result)
-        if taint is not None:
+        if taint in wanted:
             result.taints = result.taints | {taint}
     if operation.name == "and" and result.type.scalar.is_int1():
         result.implies = NONE.union(*[x.implies | {x} for x in given])
@@ -164,17 +166,18 @@ def _casts(given: list[Lanes], result: Lanes) -> str | None:
     return None if inside.all() else "cast"
 
 
-_BORN: dict[str, Any] = {
-    "add": _named("add"),
-    "sub": _named("sub"),
-    "mul": _named("mul"),
-    "shl": _named("shl"),
-    "iabs": _named("iabs"),
-    "lshr": _shifts,
-    "ashr": _shifts,
-    "idiv": _divides,
-    "irem": _divides,
-    "cast": _casts,
+_WRAPS, _DIVIDES = frozenset({"wrap"}), frozenset({"division"})
+_BORN: dict[str, tuple[frozenset[str], Any]] = {  # the marks that may come of an operation
+    "add": (_WRAPS, _named("add")),
+    "sub": (_WRAPS, _named("sub")),
+    "mul": (_WRAPS, _named("mul")),
+    "shl": (frozenset({"wrap", "shift"}), _named("shl")),
+    "iabs": (_WRAPS, _named("iabs")),
+    "lshr": (frozenset({"shift"}), _shifts),
+    "ashr": (frozenset({"shift"}), _shifts),
+    "idiv": (_DIVIDES, _divides),
+    "irem": (_DIVIDES, _divides),
+    "cast": (frozenset({"cast"}), _casts),
 }
 
 
