@@ -10,7 +10,7 @@ import numpy as np
 from blockstep.interp import atomics
 from blockstep.interp.control import breaks_hint
 from blockstep.interp.grid import memory, taints
-from blockstep.interp.grid.lanes import LEAD, Box, Lanes, carry, of_array
+from blockstep.interp.grid.lanes import LEAD, Box, Lanes, of_array
 from blockstep.interp.grid.lanes import constant as constant_lanes
 from blockstep.interp.grid.memory import Suspicion, Touch
 from blockstep.interp.memory import View
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 def _touch(machine: GridMachine, pointer: Lanes, mask: Lanes | None) -> Touch:
     if machine.judged:
-        if pointer.undefined or pointer.taints or (mask is not None and mask.taints):
+        if mask is not None and taints.decides(mask):
             raise Suspicion
-        if mask is not None and mask.undefined:
-            raise Suspicion
+        if pointer.undefined or pointer.marks:
+            if taints.decides(pointer, None if mask is None else mask.data()):
+                raise Suspicion
     box = mask.box if mask is not None else None
     found = memory.touch(pointer, None if box else _mask(machine, mask), machine.lead, box)
     memory.prove_inside(found)
@@ -84,11 +85,12 @@ def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     kind = operation.results[0].type
     access = _touch(machine, pointer, mask)
     written = _is_written(machine, access.view)
+    unread = None
     if machine.judged:
         if access.storage.written is not None:
             if _first(machine, access) is not None:
                 machine.reads[id(access.storage)] = access.storage
-            _prove_initialised(machine, access)
+            unread = _unread(access)
         if written and 0 not in access.block:
             machine.log.read(operation, access, machine.coordinates, machine.grid)
     fill = None if other is None else other.data()
@@ -101,28 +103,48 @@ def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     if (access.mask is not None or box is not None) and mask is not None:
         if other is None:
             result.undefined = frozenset({mask})
-        else:
-            carry(result, other)
+        elif machine.judged:
+            _keep_marks(result, other, mask)
+    if unread is not None:
+        taints.add(result, "unread", _spread(unread, kind, access, box))
     if kind.scalar.is_ptr():
         result.origin = None
     return [result]
+
+
+def _keep_marks(result: Lanes, other: Lanes, mask: Lanes) -> None:
+    """A fill value keeps its marks where it fills."""
+    for name, lanes in taints.marked(other).items():
+        filled = lanes & ~mask.data()
+        if filled.any():
+            taints.add(result, name, filled)
+
+
+def _spread(lanes: Any, kind: ty.dtype, access: Touch, box: Box | None) -> Any:
+    """Elements of an access, as elements of the block of which it is a rectangle."""
+    if box is None or access.block == kind.shape:
+        return lanes
+    whole = np.zeros(lanes.shape[:LEAD] + kind.shape, bool)
+    memory.part(whole, box)[...] = lanes
+    return whole
 
 
 def _is_written(machine: GridMachine, view: View) -> bool:
     return id(view.storage) in machine.storages(machine.plan.written)
 
 
-def _prove_initialised(machine: GridMachine, access: Touch) -> None:
+def _unread(access: Touch) -> Any:
+    """The lanes that read a byte which nothing has written; None for none."""
     flags = access.storage.written
-    if flags is None:
-        return
+    if flags is None or 0 in access.block:
+        return None
     addresses = access.dense() - access.storage.base
-    for byte in range(access.itemsize):
-        known = flags.take(np.clip(addresses + byte, 0, flags.size - 1))
-        if access.mask is not None:
-            known = known | ~access.mask
-        if not known.all():
-            raise Suspicion
+    known = flags.take(np.clip(addresses, 0, flags.size - 1))
+    for byte in range(1, access.itemsize):
+        known &= flags.take(np.clip(addresses + byte, 0, flags.size - 1))
+    if access.mask is not None:
+        known = known | ~access.mask
+    return None if known.all() else ~known
 
 
 def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
@@ -191,7 +213,8 @@ def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
             if _first(machine, access) is not None:
                 machine.reads[id(access.storage)] = access.storage
             _note_store(machine, access, operation)
-            _prove_initialised(machine, access)
+            if _unread(access) is not None:
+                raise Suspicion
     if mask is not None and mask.box is not None:
         raise Suspicion
     dtype = pointer.type.scalar.element_ty.numpy

@@ -18,7 +18,7 @@ import numpy as np
 from blockstep.interp.grid import divergence, taints
 from blockstep.interp.grid.arena import arena
 from blockstep.interp.grid.handlers import HANDLERS
-from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, carry, constant, of_array
+from blockstep.interp.grid.lanes import LEAD, NONE, Lanes, Shape, constant, of_array, unmarked
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Plan
 from blockstep.interp.grid.races import Log
@@ -154,10 +154,8 @@ class GridMachine:
         rule = RULES.get(op.name)
         if rule is not None:
             found = rule(operands, operation.attributes, kinds[0])
-            if found is not None and found not in operands:
-                return [found if op.name in _OWN_MARKS else carry(found, *operands)]
-            if found is not None and not any(_marked(x) for x in operands if x is not found):
-                return [found]
+            if found is not None:
+                return [found if op.name in _OWN_MARKS else self._carry(found, operation, operands)]
         attributes = operation.attributes
         if op.family in PADS_BLOCK:
             arrays = [x.data() for x in operands]
@@ -174,9 +172,22 @@ class GridMachine:
         for result in results:
             if result.type.scalar.is_ptr():
                 result.origin = _origin(operands)
-            if self.judged:
-                taints.follow(operation, operands, result)
+        if self.judged:
+            if any(_marked(x) for x in operands):
+                taints.follow(operation, operands, results)
+            for result in results:
+                taints.born(operation, operands, result)
+                if op.name == "and" and result.type.scalar.is_int1():
+                    result.implies = NONE.union(*[x.implies | {x} for x in operands])
         return results
+
+    def _carry(self, found: Lanes, operation: Operation, operands: tuple[Lanes, ...]) -> Lanes:
+        """What a rule found, with the marks of its operands."""
+        if not self.judged or not any(_marked(x) for x in operands):
+            return found
+        result = unmarked(found) if found in operands else found
+        taints.follow(operation, operands, [result])
+        return result
 
     def choose(self, operation: Operation, environment: Environment) -> list[Lanes]:
         """`if`: one branch where all programs agree, else each on the programs that take it."""
@@ -190,7 +201,7 @@ class GridMachine:
 
     def decide(self, x: Lanes) -> None:
         """A value that decides what runs must be defined and unwrapped."""
-        if self.judged and (x.undefined or x.taints):
+        if self.judged and taints.decides(x):
             raise Suspicion
 
     def repeat(self, operation: Operation, environment: Environment) -> list[Lanes]:
@@ -279,7 +290,7 @@ def batches(grid: tuple[int, int, int], programs: int) -> Iterator[tuple[Shape, 
 
 def _marked(x: Lanes) -> bool:
     """Whether anything may be wrong with some element."""
-    return bool(x.undefined or x.taints)
+    return bool(x.undefined or x.marks)
 
 
 def _origin(operands: Sequence[Any]) -> Any:
