@@ -157,18 +157,19 @@ def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...])
         return []
     if machine.judged:
         taints.stored(value, mask)
-        machine.log.write(operation, access, machine.coordinates, machine.grid)
     dtype = pointer.type.scalar.element_ty.numpy
-    data = value.data()
+    data = value.data().astype(dtype, copy=False)
     if mask is not None and mask.box is not None:
         data = memory.part(data, mask.box)
+    if machine.judged:
+        machine.log.write(operation, access, machine.coordinates, machine.grid, data)
     memory.write(access, data, dtype)
     if machine.judged:
         if access.storage.written is not None:
             _note_store(machine, access, operation)
             _mark_written(machine, access)
         if not machine.log.injective(access):
-            _prove_no_overlap(machine, access, data, dtype)
+            _prove_no_overlap(access, data)
     return []
 
 
@@ -187,15 +188,11 @@ def _mark_written(machine: GridMachine, access: Touch) -> None:
         flags[addresses + byte] = True
 
 
-def _prove_no_overlap(machine: GridMachine, access: Touch, data: Any, dtype: np.dtype[Any]) -> None:
+def _prove_no_overlap(access: Touch, data: Any) -> None:
     """Lanes that share an element must have stored the same bits: read them back."""
-    back = memory.read(access, dtype, None, copy=True)
-    shape = access.lead + access.block
-    back, wanted = np.broadcast_to(back, shape), np.broadcast_to(data, shape)
-    bits = np.dtype(f"u{dtype.itemsize}")
-    same = np.ascontiguousarray(back).view(bits) == np.ascontiguousarray(wanted).view(bits)
+    same = memory.holds(access, data)
     if access.mask is not None:
-        same = same | ~np.broadcast_to(access.mask, shape)
+        same = same | ~np.broadcast_to(access.mask, same.shape)
     if not same.all():
         raise Suspicion
 

@@ -95,7 +95,8 @@ class Lanes:
                 else:
                     self.limits = (int(self.const.min()) + low, int(self.const.max()) + high)
             else:
-                self.limits = (int(self.array.min()), int(self.array.max()))
+                data = self.data()
+                self.limits = (int(data.min()), int(data.max()))
         return self.limits
 
 

@@ -229,6 +229,16 @@ def apart(strides: Shape, shape: Shape, itemsize: int) -> bool:
     return True
 
 
+def holds(access: Touch, values: Any) -> Any:
+    """Which elements, by lane, hold exactly these bits in memory; masked lanes say anything."""
+    dtype = values.dtype
+    shape = access.lead + access.block
+    there = np.broadcast_to(read(access, dtype, None, copy=True), shape)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    wanted = np.ascontiguousarray(np.broadcast_to(values, shape))
+    return np.ascontiguousarray(there).view(bits) == wanted.view(bits)
+
+
 def write(access: Touch, values: Any, dtype: np.dtype[Any]) -> None:
     """Stores values (broadcasting to lead + block) in the active lanes; of those that share an
     element the last one's stays. (A window is not written in order.)"""

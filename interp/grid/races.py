@@ -7,7 +7,8 @@ holds none, one program, or many for writes, reads and atomics. That summary is 
 loses nothing, so the order of batches and masks does not matter. A collision is a `Suspicion`.
 
 Inside one program instance: a load that may see an earlier store of another shape, and stores that
-may overlap, are suspicious unless a barrier stands between.
+overlap, are suspicious unless a barrier stands between. A store over an earlier one is not where the
+same lane of the same block made both, or where it changes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from blockstep.interp.grid.lanes import LEAD, span
-from blockstep.interp.grid.memory import Suspicion, Touch, apart
+from blockstep.interp.grid.memory import Suspicion, Touch, apart, holds
 from blockstep.interp.memory import Storage
 from blockstep.ir import Operation
 
@@ -34,6 +35,15 @@ class Entry:
     operation: Operation
     touch: Touch
     programs: Any  # linear ids from 1, shaped to lead
+
+    def same_lanes(self, other: Entry) -> bool:
+        """Whether any element that both touch is the same lane's, whatever their masks are."""
+        a, b = self.touch, other.touch
+        if a.starts is None or b.starts is None or a.itemsize != b.itemsize:
+            return False
+        if a.strides != b.strides or _whole(a) != _whole(b):
+            return False
+        return apart(a.strides, _whole(a), a.itemsize) and bool(np.all(_first(a) == _first(b)))
 
     def footprints(self) -> tuple[Any, Any]:
         """For each program, the first byte and the one after the last (a superset under a mask)."""
@@ -82,10 +92,12 @@ class Log:
         entry = self._entry("read", operation, touch, coordinates, grid)
         self._apart(entry)
 
-    def write(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
-        """A store."""
+    def write(
+        self, operation: Operation, touch: Touch, coordinates: Any, grid: Any, values: Any = None
+    ) -> None:
+        """A store that is about to be made, of `values` (None: of who knows what)."""
         entry = self._entry("write", operation, touch, coordinates, grid)
-        self._apart(entry)
+        self._apart(entry, values)
         self._recent.setdefault(id(touch.storage), []).append(entry)
 
     def atomic(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
@@ -106,8 +118,9 @@ class Log:
         """What was stored before may be read back after."""
         self._recent = {}
 
-    def _apart(self, entry: Entry) -> None:
-        """Earlier stores of the same program instance must be the same lanes or elsewhere."""
+    def _apart(self, entry: Entry, values: Any = None) -> None:
+        """Earlier stores of the same program instance must be the same lanes or elsewhere, or the
+        `values` of a store be there already."""
         for earlier in self._recent.get(id(entry.touch.storage), ()):
             same = entry.programs.shape == earlier.programs.shape
             same = same and bool((entry.programs == earlier.programs).all())
@@ -122,7 +135,10 @@ class Log:
                 low, high = low[mine], high[mine]
                 other_low, other_high = other_low[theirs], other_high[theirs]
             near = (low < other_high) & (other_low < high)
-            if near.any() and _meet(entry, earlier):
+            if not near.any() or (values is not None and same and entry.same_lanes(earlier)):
+                continue
+            lanes = _meeting(entry, earlier)
+            if lanes.any() and (values is None or _changes(entry.touch, values, lanes)):
                 raise Suspicion
 
     def injective(self, touch: Touch) -> bool:
@@ -143,11 +159,33 @@ class Log:
                 _Table(self.storages[key], entries).prove()
 
 
-def _meet(one: Entry, other: Entry) -> bool:
-    """Whether a program instance touches a byte in both accesses, element by element."""
+def _whole(touch: Touch) -> Any:
+    """The shape of the block of which an access is a rectangle."""
+    return touch.block if touch.whole is None else touch.whole[0]
+
+
+def _first(touch: Touch) -> Any:
+    """The address of the whole block's first element."""
+    box = None if touch.whole is None else touch.whole[1]
+    if box is None:
+        return touch.starts
+    return touch.starts - sum(a * stride for (a, _), stride in zip(box, touch.strides, strict=True))
+
+
+def _meeting(one: Entry, other: Entry) -> Any:
+    """The active lanes of one access that touch a byte of the same instance's other one."""
     grain = min(one.touch.itemsize, other.touch.itemsize)
-    keys = [_keys(entry, grain) for entry in (one, other)]
-    return bool(np.intersect1d(*keys).size)
+    mine, theirs = (_keys(entry, grain) for entry in (one, other))
+    return np.isin(mine, theirs).reshape(-1, one.touch.itemsize // grain).any(axis=1)
+
+
+def _changes(touch: Touch, values: Any, lanes: Any) -> bool:
+    """Whether some of the active lanes would store other bits than are there."""
+    same = holds(touch, values)
+    active = same.reshape(-1)
+    if touch.mask is not None:
+        active = same[np.broadcast_to(touch.mask, same.shape)]
+    return not active[lanes].all()
 
 
 def _keys(entry: Entry, grain: int) -> Any:
