@@ -25,7 +25,8 @@ LARGEST = 1 << 30  # bytes of memory that is read and written: past it nothing i
 
 class Snapshot:
     """The memory that a launch both reads and writes, as it was: what the step machine needs to run
-    the launch again. Memory that is only written is written again in the same places."""
+    the launch again. Memory that is only written is written again in the same places, unless these
+    depend on the order of atomics."""
 
     def __init__(self, storages: list[Storage]) -> None:
         self._saved = [
@@ -120,6 +121,8 @@ def on_grid(
             _ = storage.written  # looked up before the kernel writes: it tells what the host wrote
     written = machine.storages(chosen.written)
     both = {k: s for k, s in machine.storages(chosen.read).items() if k in written}
+    if chosen.in_turns:
+        both = written
     if any(s.readonly for s in written.values()):
         raise Refused("the kernel may write to a read-only array")
     if sum(s.nbytes for s in both.values()) > LARGEST:

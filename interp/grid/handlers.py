@@ -13,6 +13,7 @@ from blockstep.interp.grid import memory, taints
 from blockstep.interp.grid.lanes import LEAD, Box, Lanes, of_array
 from blockstep.interp.grid.lanes import constant as constant_lanes
 from blockstep.interp.grid.memory import Suspicion, Touch
+from blockstep.interp.grid.turns import any_order, prove_progress
 from blockstep.interp.memory import View
 from blockstep.ir import Operation
 from blockstep.language import types as ty
@@ -197,41 +198,95 @@ def _prove_no_overlap(access: Touch, data: Any) -> None:
         raise Suspicion
 
 
+Act = Callable[[Any, Any, tuple[Any, ...]], tuple[Any, Any]]
+
+
 def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-    """The one atomic of a kernel: programs act in the order of their ids, lanes in theirs."""
+    """Reads, combines and writes: program instances in the order of their ids, lanes in theirs."""
     pointer, value, mask = operands
+    combine = operation.attributes["combine"]
+    used = bool(operation.results[0].uses) or operation in machine.plan.repeated
+
+    def act(found: Any, index: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+        (new,) = values
+        old = _combined(found, index, new, combine, used)
+        return old, lambda: atomics.COMBINE[combine](old, new)
+
+    return _act(machine, operation, pointer, (value,), mask, act)
+
+
+def swap(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """Compares and swaps, in the same order."""
+    pointer, expected, value = operands
+
+    def act(found: Any, index: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+        old, swapped = atomics.compare_and_swap(found, index, *values)
+        return old, lambda: np.where(swapped, values[1], old)
+
+    return _act(machine, operation, pointer, (expected, value), None, act)
+
+
+def _act(
+    machine: GridMachine, operation: Operation, pointer: Lanes, values: tuple[Lanes, ...],
+    mask: Lanes | None, act: Act,
+) -> list[Lanes]:  # fmt: skip
+    """An atomic: `act(memory, index, values)` gives the old elements, and a way to the new ones."""
     access = _touch(machine, pointer, mask)
     if not access.view.writeable:
         raise Suspicion
+    kind, box = operation.results[0].type, mask.box if mask is not None else None
+    dtype, shape = kind.scalar.numpy, machine.lead + access.block
     if machine.judged:
-        taints.stored(value, mask)
-        machine.log.atomic(operation, access, machine.coordinates, machine.grid)
-        if access.storage.written is not None:
-            if _first(machine, access) is not None:
-                machine.reads[id(access.storage)] = access.storage
-            _note_store(machine, access, operation)
-            if _unread(access) is not None:
-                raise Suspicion
-    if mask is not None and mask.box is not None:
-        raise Suspicion
-    dtype = pointer.type.scalar.element_ty.numpy
-    shape = machine.lead + access.block
+        for value in values:
+            taints.stored(value, mask)
+        _note_atomic(machine, operation, access)
     index = np.broadcast_to(access.dense() - access.storage.base, shape) // dtype.itemsize
-    values = np.broadcast_to(value.data(), shape)
-    found = access.storage.typed(dtype, 0)
-    combine = operation.attributes["combine"]
-    used = bool(operation.results[0].uses)
-    if access.mask is None:
-        old = _combined(found, index.reshape(-1), values.reshape(-1), combine, used)
-        data = old.reshape(shape)
-    else:
-        on = np.broadcast_to(access.mask, shape)
-        data = np.zeros(shape, dtype)
-        data[on] = _combined(found, index[on], values[on], combine, used)
-    result = of_array(data, operation.results[0].type)
-    if access.mask is not None and mask is not None:
+    on = slice(None) if access.mask is None else np.broadcast_to(access.mask, shape).reshape(-1)
+    index = index.reshape(-1)[on]
+    parts = [value.data() if box is None else memory.part(value.data(), box) for value in values]
+    given = tuple([np.broadcast_to(p, shape).reshape(-1)[on] for p in parts])
+    old, new = act(access.storage.typed(dtype, 0), index, given)
+    if machine.plan.in_turns:
+        _take_turns(machine, operation, access, index, on, old, new)
+    data = np.zeros(machine.lead + kind.shape, dtype)
+    inner = data if box is None else memory.part(data, box)
+    flat = np.zeros(inner.size, dtype)
+    flat[on] = old
+    inner[...] = flat.reshape(inner.shape)
+    result = of_array(data, kind)
+    if (access.mask is not None or box is not None) and mask is not None:
         result.undefined = frozenset({mask})
     return [result]
+
+
+def _note_atomic(machine: GridMachine, operation: Operation, access: Touch) -> None:
+    if 0 in access.block:
+        return
+    machine.log.atomic(operation, access, machine.coordinates, machine.grid)
+    if access.storage.written is not None:
+        if _first(machine, access) is not None:
+            machine.reads[id(access.storage)] = access.storage
+        _note_store(machine, access, operation)
+        if _unread(access) is not None:
+            raise Suspicion
+
+
+def _take_turns(
+    machine: GridMachine, operation: Operation, access: Touch, index: Any, on: Any, old: Any,
+    new: Any,
+) -> None:  # fmt: skip
+    """Raises Suspicion if the order of program instances is lost, or one may wait."""
+    z, y, x = machine.coordinates
+    ids = np.asarray((z * machine.grid[1] + y) * machine.grid[0] + x, np.int64) + 1
+    ids = ids.reshape(ids.shape + (1,) * len(access.block)) if ids.ndim else ids
+    ids = np.broadcast_to(ids, machine.lead + access.block).reshape(-1)[on].astype(np.int32)
+    machine.turns.take(operation, access.storage, old.dtype, index, ids)
+    if operation in machine.plan.repeated and not any_order(operation, old.dtype):
+        if access.block and not machine.log.injective(access):
+            raise Suspicion
+        bits = np.dtype(f"u{old.dtype.itemsize}")
+        changed = np.asarray(new(), old.dtype).view(bits) != old.view(bits)
+        prove_progress(changed, ids)
 
 
 def program_id(
@@ -328,6 +383,7 @@ HANDLERS: dict[str, Callable[[GridMachine, Operation, tuple[Any, ...]], list[Lan
     "load": load,
     "store": store,
     "atomic_rmw": atomic,
+    "atomic_cas": swap,
     "program_id": program_id,
     "num_programs": num_programs,
     "arange": arange,

@@ -23,6 +23,7 @@ from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Plan
 from blockstep.interp.grid.races import Log
 from blockstep.interp.grid.rules import RULES
+from blockstep.interp.grid.turns import Turns
 from blockstep.interp.memory import Storage, View
 from blockstep.ir import Function, Operation, Region, Value
 from blockstep.language.op import Family
@@ -45,6 +46,7 @@ class GridMachine:
     arguments: dict[str, Any]  # by parameter name: a number, or the View of a pointer
     judged: bool
     log: Log = field(default_factory=Log)
+    turns: Turns = field(default_factory=Turns)
     lead: Shape = (1, 1, 1)
     coordinates: tuple[Any, Any, Any] = (0, 0, 0)
     touched: Any = None

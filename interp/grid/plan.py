@@ -1,11 +1,12 @@
 """What the grid machine asks of a function before it runs: can it, and which memory is written.
 
-`Refused` says why a function needs the step machine: it prints, it spins, or its atomics depend on
-an order that only program after program gives.
+`Refused` says why a function needs the step machine: it prints, or it may wait for another program
+instance.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ class Plan:
     read: frozenset[str] | None
     has_atomics: bool
     has_dot: bool
+    in_turns: bool = False  # whether instances may meet in several atomics
+    repeated: frozenset[Operation] = frozenset()  # atomics that one instance may make twice
 
 
 def plan(function: Function) -> Plan:
@@ -46,16 +49,19 @@ def plan(function: Function) -> Plan:
         if operation.attributes.get("volatile"):
             raise Refused("a volatile load may wait for another program instance")
     atomics = [o for o in operations if o.name in ATOMICS]
-    if len(atomics) > 1 or any(o.name != "atomic_rmw" for o in atomics):
-        raise Refused("several atomics act in the order of program instances")
     for atomic in atomics:
-        if _inside_loop(atomic):
-            raise Refused("an atomic in a loop acts in the order of program instances")
+        if atomic.name not in ("atomic_rmw", "atomic_cas") or _inside(atomic, "while"):
+            raise Refused("an atomic may wait for another program instance")
     for operation in operations:
         if operation.name == "while" and _polls(operation):
             raise Refused("a loop may wait for another program instance")
     dots = any("dot" in o.name for o in operations)
-    return Plan(_reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots)
+    lines = Counter(o.location.span for o in atomics)
+    repeated = frozenset(o for o in atomics if _inside(o, "for") or lines[o.location.span] > 1)
+    return Plan(
+        _reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots,
+        len(atomics) > 1 or bool(repeated), repeated,
+    )  # fmt: skip
 
 
 def _polls(loop: Operation) -> bool:
@@ -79,10 +85,10 @@ def _depends(value: Value, inside: set[Value]) -> bool:
     )
 
 
-def _inside_loop(operation: Operation) -> bool:
+def _inside(operation: Operation, loop: str) -> bool:
     parent = operation.parent.parent if operation.parent is not None else None
     while isinstance(parent, Operation):
-        if parent.name in ("for", "while"):
+        if parent.name == loop:
             return True
         parent = parent.parent.parent if parent.parent is not None else None
     return False

@@ -101,8 +101,9 @@ class Log:
         self._recent.setdefault(id(touch.storage), []).append(entry)
 
     def atomic(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
-        """An atomic."""
-        self._entry("atomic", operation, touch, coordinates, grid)
+        """An atomic; one of "cta" scope is no more than a store to other program instances."""
+        narrow = operation.attributes.get("scope") == "cta"
+        self._entry("write" if narrow else "atomic", operation, touch, coordinates, grid)
 
     def take_in(self, other: Log) -> None:
         """What another worker logged of the same launch."""
@@ -152,6 +153,10 @@ class Log:
         if grid[0] * grid[1] * grid[2] == 1:
             return
         for key, entries in self.entries.items():
+            atomics = [e for e in entries if e.kind == "atomic"]
+            if len({e.touch.itemsize for e in atomics}) > 1:  # they do not keep each other whole
+                for entry in atomics:
+                    entry.kind = "write"
             kinds = {e.kind for e in entries}
             if "write" not in kinds and kinds != {"atomic", "read"}:
                 continue
