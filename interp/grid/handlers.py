@@ -248,11 +248,12 @@ def _act(
     old, new = act(access.storage.typed(dtype, 0), index, given)
     if machine.plan.in_turns:
         _take_turns(machine, operation, access, index, on, old, new)
-    data = np.zeros(machine.lead + kind.shape, dtype)
-    inner = data if box is None else memory.part(data, box)
-    flat = np.zeros(inner.size, dtype)
-    flat[on] = old
-    inner[...] = flat.reshape(inner.shape)
+    data = old.reshape(shape) if access.mask is None else np.zeros(shape, dtype)
+    if access.mask is not None:
+        data.reshape(-1)[on] = old
+    if access.block != kind.shape:
+        data, inner = np.zeros(machine.lead + kind.shape, dtype), data
+        memory.part(data, box or ())[...] = inner
     result = of_array(data, kind)
     if (access.mask is not None or box is not None) and mask is not None:
         result.undefined = frozenset({mask})

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from blockstep.findings import Span
 from blockstep.ir import Function, Operation, Value
 
 PASSES_POINTERS = frozenset(
@@ -56,12 +57,16 @@ def plan(function: Function) -> Plan:
         if operation.name == "while" and _polls(operation):
             raise Refused("a loop may wait for another program instance")
     dots = any("dot" in o.name for o in operations)
-    lines = Counter(o.location.span for o in atomics)
-    repeated = frozenset(o for o in atomics if _inside(o, "for") or lines[o.location.span] > 1)
+    places = Counter(map(_place, atomics))  # a helper's atomic has one place in all its callers
+    repeated = frozenset(o for o in atomics if _inside(o, "for") or places[_place(o)] > 1)
     return Plan(
         _reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots,
         len(atomics) > 1 or bool(repeated), repeated,
     )  # fmt: skip
+
+
+def _place(operation: Operation) -> Span | None:
+    return None if operation.location is None else operation.location.span
 
 
 def _polls(loop: Operation) -> bool:

@@ -55,7 +55,8 @@ class Kept:
 def kept(array: Any) -> Kept:
     """The whole memory behind an array."""
     memory = memory_of(array)
-    now = np.frombuffer((ctypes.c_uint8 * memory.nbytes).from_address(memory.base), np.uint8)
+    whole: Any = (ctypes.c_uint8 * memory.nbytes).from_address(memory.base)
+    now = np.frombuffer(whole, np.uint8)
     records = [record for record, _ in registry.overlapping(memory.base, memory.end)]
     written = [(r, None if r.written is None else r.written.copy()) for r in records]
     return Kept(memory.owner, now, now.copy(), written)

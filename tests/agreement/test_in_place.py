@@ -9,8 +9,8 @@ import pytest
 
 import blockstep as triton
 import blockstep.language as tl
-from blockstep.interp.grid import machine as grid_machine
 from blockstep.interp.grid.lanes import of_array
+from blockstep.interp.grid.rules import RULES
 from tests.agreement.agree import Disagreement
 from tests.agreement.in_place import agreeing_in_place
 
@@ -27,7 +27,7 @@ def a_wrong_product(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(operands: Any, attributes: Any, kind: Any) -> Any:
         return of_array(operands[0].full() * operands[1].full() + 1, kind)
 
-    monkeypatch.setitem(grid_machine.RULES, "mul", wrong)
+    monkeypatch.setitem(RULES, "mul", wrong)
 
 
 def test_memory_is_written_once() -> None:
