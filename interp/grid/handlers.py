@@ -13,7 +13,7 @@ from blockstep.interp.grid import memory, taints
 from blockstep.interp.grid.lanes import LEAD, Box, Lanes, of_array
 from blockstep.interp.grid.lanes import constant as constant_lanes
 from blockstep.interp.grid.memory import Suspicion, Touch
-from blockstep.interp.grid.turns import any_order, prove_progress
+from blockstep.interp.grid.turns import Act, in_turns
 from blockstep.interp.memory import View
 from blockstep.ir import Operation
 from blockstep.language import types as ty
@@ -85,6 +85,7 @@ def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     pointer, mask, other = operands
     kind = operation.results[0].type
     access = _touch(machine, pointer, mask)
+    machine.turns.settle(access.storage)
     written = _is_written(machine, access.view)
     unread = None
     if machine.judged:
@@ -156,6 +157,7 @@ def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...])
         raise Suspicion
     if 0 in access.block:
         return []
+    machine.turns.settle(access.storage)
     if machine.judged:
         taints.stored(value, mask)
     dtype = pointer.type.scalar.element_ty.numpy
@@ -198,14 +200,11 @@ def _prove_no_overlap(access: Touch, data: Any) -> None:
         raise Suspicion
 
 
-Act = Callable[[Any, Any, tuple[Any, ...]], tuple[Any, Any]]
-
-
 def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """Reads, combines and writes: program instances in the order of their ids, lanes in theirs."""
     pointer, value, mask = operands
     combine = operation.attributes["combine"]
-    used = bool(operation.results[0].uses) or operation in machine.plan.repeated
+    used = bool(operation.results[0].uses)
 
     def act(found: Any, index: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
         (new,) = values
@@ -245,9 +244,10 @@ def _act(
     index = index.reshape(-1)[on]
     parts = [value.data() if box is None else memory.part(value.data(), box) for value in values]
     given = tuple([np.broadcast_to(p, shape).reshape(-1)[on] for p in parts])
-    old, new = act(access.storage.typed(dtype, 0), index, given)
     if machine.plan.in_turns:
-        _take_turns(machine, operation, access, index, on, old, new)
+        old = in_turns(machine, operation, access, index, on, given, act)
+    else:
+        old, _ = act(access.storage.typed(dtype, 0), index, given)
     data = old.reshape(shape) if access.mask is None else np.zeros(shape, dtype)
     if access.mask is not None:
         data.reshape(-1)[on] = old
@@ -270,24 +270,6 @@ def _note_atomic(machine: GridMachine, operation: Operation, access: Touch) -> N
         _note_store(machine, access, operation)
         if _unread(access) is not None:
             raise Suspicion
-
-
-def _take_turns(
-    machine: GridMachine, operation: Operation, access: Touch, index: Any, on: Any, old: Any,
-    new: Any,
-) -> None:  # fmt: skip
-    """Raises Suspicion if the order of program instances is lost, or one may wait."""
-    z, y, x = machine.coordinates
-    ids = np.asarray((z * machine.grid[1] + y) * machine.grid[0] + x, np.int64) + 1
-    ids = ids.reshape(ids.shape + (1,) * len(access.block)) if ids.ndim else ids
-    ids = np.broadcast_to(ids, machine.lead + access.block).reshape(-1)[on].astype(np.int32)
-    machine.turns.take(operation, access.storage, old.dtype, index, ids)
-    if operation in machine.plan.repeated and not any_order(operation, old.dtype):
-        if access.block and not machine.log.injective(access):
-            raise Suspicion
-        bits = np.dtype(f"u{old.dtype.itemsize}")
-        changed = np.asarray(new(), old.dtype).view(bits) != old.view(bits)
-        prove_progress(changed, ids)
 
 
 def program_id(

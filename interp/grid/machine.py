@@ -107,6 +107,7 @@ class GridMachine:
         for parameter in self.function.parameters:
             environment[parameter] = self._argument(parameter)
         self.run_region(self.function.body, environment)
+        self.turns.end_batch()
         if self.judged and not self.touched.all():
             missing = np.argwhere(~self.touched)
             self.idle += len(missing)

@@ -109,10 +109,40 @@ def test_each_turn_has_an_element_of_its_own() -> None:
 
 
 def test_an_element_that_later_instances_met_already() -> None:
-    at, x = [0, 1, 1, 0, 2, 2, 3, 3], [0.1, 1e8, 0.3, -1e8, 1, 1, 1, 1]
-    assert not looping(at, x, np.float32, "add", False).on_grid
+    at, x = [0, 1, 1, 0, 1, 0, 0, 1], [0.1, 1e4, 0.3, -1e4, 0.7, 0.01, 3, 5]
+    assert looping(at, x, np.float32, "add", False).on_grid
+    assert looping(at, x, np.float32, "xchg", False).on_grid
+    assert not looping(at, x, np.float32, "add", True).on_grid
     assert looping(at, [1] * 8, np.int32, "add", False).on_grid
     assert not looping(at, [1] * 8, np.int32, "add", True).on_grid
+
+
+@triton.jit
+def watched(at, x, o, out, TURNS: tl.constexpr, HOW: tl.constexpr):
+    p = tl.program_id(0)
+    for turn in range(TURNS):
+        tl.atomic_add(o + tl.load(at + p * TURNS + turn), tl.load(x + p * TURNS + turn))
+        if HOW == "load":
+            tl.store(out + p * TURNS + turn, tl.load(o + tl.load(at + p * TURNS + turn)))
+        elif HOW == "store":
+            tl.store(o + tl.load(at + p * TURNS + turn), 7.0)
+        elif HOW == "other":
+            tl.atomic_max(o + tl.load(at + p * TURNS + turn), 2.0)
+        elif HOW == "elsewhere":
+            tl.atomic_max(out + tl.load(at + p * TURNS + turn), 2.0)
+    if HOW == "after":
+        tl.store(out + p, tl.atomic_add(o + p, 1.0))
+
+
+@pytest.mark.parametrize("batch", [None, 1, 2])
+@pytest.mark.parametrize("how", ["nothing", "load", "store", "other", "elsewhere", "after"])
+@pytest.mark.parametrize("apart", [False, True])
+def test_who_else_looks_at_what_waits(how: Any, apart: bool, batch: int | None) -> None:
+    at = np.repeat(np.arange(4), 3) if apart else np.array([0, 1, 2] * 4)
+    x, o = np.linspace(0.1, 9, 12, dtype=np.float32), np.zeros(12, np.float32)
+    named = {"TURNS": 3, "HOW": how, "batch": batch}
+    found = agree(watched, (4,), at.astype(np.int32), x, o, o.copy(), **named)
+    assert found.on_grid == (how == "nothing")
 
 
 def test_an_instance_that_repeats_an_atomic_in_vain_lets_others_go_first() -> None:

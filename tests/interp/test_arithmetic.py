@@ -43,7 +43,7 @@ def test_what_leaves_the_type(name: str, given_pair: tuple[Any, int, int]) -> No
         y = abs(y) % kind.primitive_bitwidth
     exact = EXACT[name](x, y)
     with np.errstate(all="ignore"):
-        told = leaves(name, *(np.array([n, n], kind.numpy) for n in (x, y)), kind)
+        told = leaves(name, np.array([x, x], kind.numpy), np.array([y, y], kind.numpy), kind)
     assert told.tolist() == [not kind.lowest <= exact <= kind.highest] * 2
 
 
