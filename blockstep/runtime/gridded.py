@@ -113,9 +113,10 @@ def on_grid(
     """The machine after the launch. Raises Refused, with memory as it was, where it cannot run it
     or cannot prove it clean."""
     ir, chosen = compiled(function, bound, num_warps)
-    if seed and chosen.has_atomics:
+    if seed and not chosen.any_order:
         raise Refused("atomics act in the order of the seed")
     machine = GridMachine(ir, chosen, grid, arguments_of(bound), judged)
+    machine.turns.seeded = bool(seed)
     if judged:
         for storage in machine.storages(None).values():
             _ = storage.written  # looked up before the kernel writes: it tells what the host wrote

@@ -244,7 +244,7 @@ def _act(
     index = index.reshape(-1)[on]
     parts = [value.data() if box is None else memory.part(value.data(), box) for value in values]
     given = tuple([np.broadcast_to(p, shape).reshape(-1)[on] for p in parts])
-    if machine.plan.in_turns:
+    if machine.plan.in_turns or machine.turns.seeded:
         old = in_turns(machine, operation, access, index, on, given, act)
     else:
         old, _ = act(access.storage.typed(dtype, 0), index, given)

@@ -18,6 +18,7 @@ PASSES_POINTERS = frozenset(
      "hint", "bitcast", "int_to_pointer", "join", "cat", "flip", "gather"}
 )  # fmt: skip
 ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
+_ANY_ORDER = frozenset({"add", "and", "or", "xor", "max", "min"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
 READS = frozenset({"load", "atomic_rmw", "atomic_cas", "atomic_load"})
 WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
@@ -37,6 +38,7 @@ class Plan:
     has_dot: bool
     in_turns: bool = False  # whether instances may meet in several atomics
     repeated: frozenset[Operation] = frozenset()  # atomics that one instance may make twice
+    any_order: bool = True  # whether the order of each atomic among its like cannot be seen
 
 
 def plan(function: Function) -> Plan:
@@ -61,8 +63,15 @@ def plan(function: Function) -> Plan:
     repeated = frozenset(o for o in atomics if _inside(o, "for") or places[_place(o)] > 1)
     return Plan(
         _reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots,
-        len(atomics) > 1 or bool(repeated), repeated,
+        len(atomics) > 1 or bool(repeated), repeated, all(map(any_order, atomics)),
     )  # fmt: skip
+
+
+def any_order(operation: Operation) -> bool:
+    """Whether it makes no difference in which order such atomics act."""
+    kind = operation.results[0].type.scalar
+    combine = operation.attributes.get("combine")
+    return combine in _ANY_ORDER and kind._integer and not operation.results[0].uses
 
 
 def _place(operation: Operation) -> Span | None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from blockstep.interp import atomics
 from blockstep.interp.grid.memory import Suspicion, Touch
+from blockstep.interp.grid.plan import any_order
 from blockstep.interp.memory import Storage
 from blockstep.ir import Operation
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 # (memory, elements, values) to the old elements, and a way to the new ones
 Act = Callable[[Any, Any, tuple[Any, ...]], tuple[Any, Callable[[], Any]]]
 MOST_HELD = 1 << 28  # bytes that wait for the end of a batch
-_ANY_ORDER = frozenset({"add", "and", "or", "xor", "max", "min"})
 
 
 @dataclass(slots=True, eq=False)
@@ -44,8 +44,9 @@ class _Waiting:
 
 @dataclass(slots=True, eq=False)
 class Turns:
-    """Who was the last at each element."""
+    """Who was the last at each element. `seeded`: the order of instances is another one anyway."""
 
+    seeded: bool = False
     _last: dict[int, Any] = field(default_factory=dict)  # ids from 1, by storage
     _kinds: dict[int, set[Any]] = field(default_factory=dict)
     _turned: set[int] = field(default_factory=set)
@@ -95,19 +96,13 @@ class Turns:
         if last.size != storage.nbytes // dtype.itemsize:
             raise Suspicion  # atomics of two sizes
         kinds = self._kinds.setdefault(key, set())
-        kinds.add((dtype, operation.attributes["combine"]) if any_order(operation, dtype) else None)
+        kinds.add((dtype, operation.attributes["combine"]) if any_order(operation) else None)
         before = last[index]
         if (before > ids).any():
             self._turned.add(key)
         last[index] = np.maximum(before, ids)
-        if key in self._turned and (None in kinds or len(kinds) > 1):
+        if (self.seeded or key in self._turned) and (None in kinds or len(kinds) > 1):
             raise Suspicion
-
-
-def any_order(operation: Operation, dtype: np.dtype[Any]) -> bool:
-    """Whether the order of such atomics cannot be seen."""
-    combine = operation.attributes.get("combine")
-    return combine in _ANY_ORDER and dtype.kind in "iu" and not operation.results[0].uses
 
 
 def _kind(operation: Operation) -> Any:
@@ -134,7 +129,7 @@ def in_turns(
     ids = ids.reshape(ids.shape + (1,) * len(access.block)) if ids.ndim else ids
     ids = np.broadcast_to(ids, machine.lead + access.block).reshape(-1)[on].astype(np.int32)
     turns, storage, dtype = machine.turns, access.storage, values[0].dtype
-    careful = operation in machine.plan.repeated and not any_order(operation, dtype)
+    careful = operation in machine.plan.repeated and not any_order(operation)
     if careful and access.block and not machine.log.injective(access):
         raise Suspicion
     if careful and operation.name == "atomic_rmw" and not operation.results[0].uses:

@@ -82,11 +82,6 @@ class Compared:
 
     launches: list[tuple[str, Outcome]] = field(default_factory=list)
 
-    @property
-    def on_grid(self) -> int:
-        """How many of them the grid machine ran itself."""
-        return sum(outcome.on_grid for _, outcome in self.launches)
-
 
 def outcome(machine: str, call: Any, given: Sequence[Any], memory: dict[int, Kept]) -> Outcome:
     """Runs one machine, and puts memory back."""

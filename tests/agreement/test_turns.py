@@ -192,3 +192,24 @@ def widths(o, n):
 def test_atomics_of_two_widths_race(n: int) -> None:
     found = agree(widths, (4,), np.zeros(2, np.int32), n)
     assert (not found.findings) == (n == 0)
+
+
+@pytest.mark.parametrize("how", ["add", "max", "xchg"])
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+@pytest.mark.parametrize("seed", [1, 5])
+def test_another_seed(how: Any, used: Any, dtype: Any, seed: int) -> None:
+    x, at = np.linspace(1, 99, 8).astype(dtype), np.array([0, 1, 1, 0, 2, 2, 0, 3], np.int32)
+    o, out = np.zeros(8, dtype), np.zeros(8, dtype)
+    found = agree(looped, (4,), at, x, o, out, TURNS=2, HOW=how, USED=used, seed=seed)
+    assert found.on_grid == (how != "xchg" and not used and dtype == np.int32)
+
+
+@triton.jit
+def mixed(o, N: tl.constexpr):
+    tl.atomic_add(o, tl.program_id(0))
+    tl.atomic_max(o, 3)
+
+
+def test_sums_and_maxima_do_not_commute() -> None:
+    assert not agree(mixed, (4,), np.zeros(1, np.int32), N=4, seed=5).on_grid
