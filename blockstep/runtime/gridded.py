@@ -27,7 +27,8 @@ LARGEST = 1 << 30  # bytes of memory that is read and written: past it nothing i
 
 class Snapshot:
     """The memory that a launch both reads and writes, as it was: what the step machine needs to run
-    the launch again. Memory that is only written is written again in the same places."""
+    the launch again. Memory that is only written is written again in the same places, unless these
+    depend on the order of atomics."""
 
     def __init__(self, storages: list[Storage], flags: bool) -> None:
         self._saved = [
@@ -123,15 +124,17 @@ def on_grid(
     """The machine after the launch. Raises Refused, with memory as it was, where it cannot run it
     or cannot prove it clean."""
     ir, chosen = compiled(function, bound, num_warps)
-    if seed and chosen.has_atomics:
+    if seed and not chosen.any_order:
         raise Refused("atomics act in the order of the seed")
     counts = checks.judged and "shares" not in ir.derived
-    machine = GridMachine(ir, chosen, grid, arguments_of(bound), checks, counts)
+    machine = GridMachine(ir, chosen, grid, arguments_of(bound), checks, counts, bool(seed))
     if checks.flags:
         for storage in machine.storages(None).values():
             _ = storage.written  # looked up before the kernel writes: it tells what the host wrote
     written = machine.storages(chosen.written)
     both = {k: s for k, s in machine.storages(chosen.read).items() if k in written}
+    if chosen.in_turns:
+        both = written
     if any(s.readonly for s in written.values()):
         raise Refused("the kernel may write to a read-only array")
     if sum(s.nbytes for s in both.values()) > LARGEST:
@@ -153,8 +156,9 @@ def _proved(machine: GridMachine, before: Snapshot) -> GridMachine:
     except Shared:
         before.restore()
     again = GridMachine(
-        machine.function, machine.plan, machine.grid, machine.arguments, machine.checks
-    )
+        machine.function, machine.plan, machine.grid, machine.arguments, machine.checks,
+        seeded=machine.seeded,
+    )  # fmt: skip
     again.run()
     machine.function.derived["shares"] = True
     return again

@@ -267,6 +267,7 @@ def _block(machine: GridMachine, pointer: Lanes, mask: Lanes | None, on: Any) ->
 def _read(machine: GridMachine, pointer: Lanes, flags: Any, fill: Any) -> Any:
     access = memory.touch(pointer, flags, machine.lead)
     memory.prove_inside(access)
+    machine.turns.settle(access.storage)
     kind = pointer.type.scalar.element_ty.numpy  # type: ignore[attr-defined]
     data = memory.read(access, kind, fill, copy=True)
     return np.broadcast_to(data, machine.lead + pointer.shape)
@@ -360,7 +361,7 @@ def dot_wait(machine: GridMachine, operation: Operation, operands: tuple[Any, ..
 
 def _landed(x: Lanes) -> Lanes:
     result = of_array(x.data(), x.type)
-    result.undefined, result.taints = x.undefined, x.taints
+    result.undefined, result.marks = x.undefined, x.marks
     return result
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from blockstep.interp import atomics
 from blockstep.interp.control import breaks_hint
 from blockstep.interp.grid import asynchronous, memory, taints
-from blockstep.interp.grid.lanes import LEAD, Box, Lanes, carry, of_array
+from blockstep.interp.grid.lanes import LEAD, Box, Lanes, of_array
 from blockstep.interp.grid.lanes import constant as constant_lanes
 from blockstep.interp.grid.memory import Suspicion, Touch
+from blockstep.interp.grid.turns import Act, in_turns
 from blockstep.ir import Operation
 from blockstep.language import types as ty
 
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 
 def _touch(machine: GridMachine, pointer: Lanes, mask: Lanes | None) -> Touch:
-    for x in (pointer, mask):
-        if x is not None and (x.undefined or x.taints):
+    if mask is not None and taints.decides(mask):
+        raise Suspicion
+    if taints.questionable(pointer):
+        if taints.decides(pointer, None if mask is None else mask.data()):
             raise Suspicion
     box = mask.box if mask is not None else None
     found = memory.touch(pointer, None if box else _mask(machine, mask), machine.lead, box)
@@ -80,8 +83,9 @@ def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     pointer, mask, other = operands
     kind = operation.results[0].type
     access = _touch(machine, pointer, mask)
+    machine.turns.settle(access.storage)
     written = id(access.storage) in machine.written
-    _judge_read(machine, access)
+    unread = _judge_read(machine, access)
     if machine.checks.judged and written and 0 not in access.block:
         machine.log.read(operation, access, machine.coordinates, machine.grid)
     fill = None if other is None else other.data()
@@ -93,23 +97,41 @@ def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     result = of_array(data, kind)
     if (access.mask is not None or box is not None) and mask is not None:
         if other is not None:
-            carry(result, other)
+            _keep_marks(result, other, mask)
         elif "poison" in machine.checks.marks:
             result.undefined = frozenset({mask})
+    if unread is not None:
+        taints.add(result, "unread", _spread(unread, kind, access, box))
     if kind.scalar.is_ptr():
         result.origin = None
     return [result]
 
 
-def _judge_read(machine: GridMachine, access: Touch) -> None:
-    """Of memory that was not all written before the launch."""
+def _judge_read(machine: GridMachine, access: Touch) -> Any:
+    """The lanes that read a byte which nothing has written; None for none."""
     checks = machine.checks
     if 0 in access.block or not checks.flags or access.storage.written is None:
-        return
+        return None
     if checks.grid and _first(machine, access) is not None:
         machine.reads[id(access.storage)] = access.storage
-    if checks.uninit:
-        memory.prove_initialised(access)
+    return memory.unwritten(access) if checks.uninit else None
+
+
+def _keep_marks(result: Lanes, other: Lanes, mask: Lanes) -> None:
+    """A fill value keeps its marks where it fills."""
+    for name, lanes in taints.marked(other).items():
+        filled = lanes & ~mask.data()
+        if filled.any():
+            taints.add(result, name, filled)
+
+
+def _spread(lanes: Any, kind: ty.dtype, access: Touch, box: Box | None) -> Any:
+    """Elements of an access, as elements of the block of which it is a rectangle."""
+    if box is None or access.block == kind.shape:
+        return lanes
+    whole = np.zeros(lanes.shape[:LEAD] + kind.shape, bool)
+    memory.part(whole, box)[...] = lanes
+    return whole
 
 
 def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
@@ -120,12 +142,13 @@ def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...])
         raise Suspicion
     if 0 in access.block:
         return []
+    machine.turns.settle(access.storage)
     taints.stored(value, mask)
-    counted = machine.log.write(operation, access, machine.coordinates, machine.grid)
     dtype = pointer.type.scalar.element_ty.numpy
-    data = value.data()
+    data = value.data().astype(dtype, copy=False)
     if mask is not None and mask.box is not None:
         data = memory.part(data, mask.box)
+    counted = machine.log.write(operation, access, machine.coordinates, machine.grid, data)
     if machine.checks.precise and value.type.scalar.is_floating():
         memory.prove_numbers(access, data)
     memory.write(access, data, dtype)
@@ -146,38 +169,85 @@ def _judge_write(machine: GridMachine, access: Touch, operation: Operation) -> N
 
 
 def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-    """The one atomic of a kernel: programs act in the order of their ids, lanes in theirs."""
+    """Reads, combines and writes: program instances in the order of their ids, lanes in theirs."""
     pointer, value, mask = operands
+    combine = operation.attributes["combine"]
+    used = bool(operation.results[0].uses)
+
+    def act(found: Any, index: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+        (new,) = values
+        old = _combined(found, index, new, combine, used)
+        return old, lambda: atomics.COMBINE[combine](old, new)
+
+    return _act(machine, operation, pointer, (value,), mask, act)
+
+
+def swap(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """Compares and swaps, in the same order."""
+    pointer, expected, value = operands
+
+    def act(found: Any, index: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+        old, swapped = atomics.compare_and_swap(found, index, *values)
+        return old, lambda: np.where(swapped, values[1], old)
+
+    return _act(machine, operation, pointer, (expected, value), None, act)
+
+
+def _act(
+    machine: GridMachine, operation: Operation, pointer: Lanes, values: tuple[Lanes, ...],
+    mask: Lanes | None, act: Act,
+) -> list[Lanes]:  # fmt: skip
+    """An atomic: `act(memory, index, values)` gives the old elements, and a way to the new ones."""
     access = _touch(machine, pointer, mask)
     if not access.view.writeable:
         raise Suspicion
-    taints.stored(value, mask)
-    _judge_read(machine, access)
-    _judge_write(machine, access, operation)
-    if machine.checks.judged:
-        machine.log.atomic(operation, access, machine.coordinates, machine.grid)
-    if mask is not None and mask.box is not None:
-        raise Suspicion
-    dtype = pointer.type.scalar.element_ty.numpy
-    shape = machine.lead + access.block
+    kind, box = operation.results[0].type, mask.box if mask is not None else None
+    dtype, shape = kind.scalar.numpy, machine.lead + access.block
+    for value in values:
+        taints.stored(value, mask)
+    _judge_atomic(machine, operation, access)
     index = np.broadcast_to(access.elements(), shape)
-    values = np.broadcast_to(value.data(), shape)
-    found = access.storage.typed(dtype, 0)
-    combine = operation.attributes["combine"]
-    used = bool(operation.results[0].uses)
-    if access.mask is None:
-        old = _combined(found, index.reshape(-1), values.reshape(-1), combine, used)
-        data = old.reshape(shape)
+    on = slice(None) if access.mask is None else np.broadcast_to(access.mask, shape).reshape(-1)
+    index = index.reshape(-1)[on]
+    parts = [value.data() if box is None else memory.part(value.data(), box) for value in values]
+    given = tuple([np.broadcast_to(p, shape).reshape(-1)[on] for p in parts])
+    if machine.checks.precise and kind.scalar.is_floating():
+        act = _leaving_numbers(act)
+    if machine.plan.in_turns or machine.seeded:
+        old = in_turns(machine, operation, access, index, on, given, act)
     else:
-        on = np.broadcast_to(access.mask, shape)
-        data = np.zeros(shape, dtype)
-        data[on] = _combined(found, index[on], values[on], combine, used)
-    if machine.checks.precise and value.type.scalar.is_floating():
-        memory.prove_numbers(access, found.take(index, mode="clip"))
-    result = of_array(data, operation.results[0].type)
-    if access.mask is not None and mask is not None and "poison" in machine.checks.marks:
-        result.undefined = frozenset({mask})
+        old, _ = act(access.storage.typed(dtype, 0), index, given)
+    data = old.reshape(shape) if access.mask is None else np.zeros(shape, dtype)
+    if access.mask is not None:
+        data.reshape(-1)[on] = old
+    if access.block != kind.shape:
+        data, inner = np.zeros(machine.lead + kind.shape, dtype), data
+        memory.part(data, box or ())[...] = inner
+    result = of_array(data, kind)
+    if (access.mask is not None or box is not None) and mask is not None:
+        if "poison" in machine.checks.marks:
+            result.undefined = frozenset({mask})
     return [result]
+
+
+def _judge_atomic(machine: GridMachine, operation: Operation, access: Touch) -> None:
+    if _judge_read(machine, access) is not None:
+        raise Suspicion
+    _judge_write(machine, access, operation)
+    if machine.checks.judged and 0 not in access.block:
+        machine.log.atomic(operation, access, machine.coordinates, machine.grid)
+
+
+def _leaving_numbers(act: Act) -> Act:
+    """An atomic that raises Suspicion where it leaves NaN."""
+
+    def acted(found: Any, index: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+        old, new = act(found, index, values)
+        if np.isnan(new()).any():
+            raise Suspicion
+        return old, new
+
+    return acted
 
 
 def program_id(
@@ -282,6 +352,7 @@ HANDLERS: dict[str, Callable[[GridMachine, Operation, tuple[Any, ...]], list[Lan
     "load": load,
     "store": store,
     "atomic_rmw": atomic,
+    "atomic_cas": swap,
     "program_id": program_id,
     "num_programs": num_programs,
     "arange": arange,

@@ -259,6 +259,16 @@ def apart(strides: Shape, shape: Shape, itemsize: int) -> bool:
     return True
 
 
+def holds(access: Touch, values: Any) -> Any:
+    """Which elements, by lane, hold exactly these bits in memory; masked lanes say anything."""
+    dtype = values.dtype
+    shape = access.lead + access.block
+    there = np.broadcast_to(read(access, dtype, None, copy=True), shape)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    wanted = np.ascontiguousarray(np.broadcast_to(values, shape))
+    return np.ascontiguousarray(there).view(bits) == wanted.view(bits)
+
+
 def write(access: Touch, values: Any, dtype: np.dtype[Any]) -> None:
     """Stores values (broadcasting to lead + block) in the active lanes; of those that share an
     element the last one's stays. (A window is not written in order.)"""
@@ -299,12 +309,19 @@ def _flags(access: Touch) -> tuple[Any, Any]:
     return regular, flags[: flags.size // size * size].view(word)
 
 
-def prove_initialised(access: Touch) -> None:
-    """Raises Suspicion where an active lane reads a byte that nothing has written."""
+def unwritten(access: Touch) -> Any:
+    """The active lanes (broadcasting to lead + block) that would read a byte which nothing has
+    written; None for none."""
     regular, words = _flags(access)
-    found = words[access.active()] if regular is None else regular
-    if not (found == ALL_SET[access.itemsize]).all():
-        raise Suspicion
+    lost = (words[access.active()] if regular is None else regular) != ALL_SET[access.itemsize]
+    if not lost.any():
+        return None
+    if regular is not None or access.mask is None:
+        return lost
+    shape = access.lead + access.block
+    lanes = np.zeros(shape, bool)
+    lanes[np.broadcast_to(access.mask, shape)] = lost
+    return lanes
 
 
 def mark_written(access: Touch) -> None:

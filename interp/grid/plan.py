@@ -1,14 +1,16 @@
 """What the grid machine asks of a function before it runs: can it, and which memory is written.
 
-`Refused` says why a function needs the step machine: it prints, it spins, or its atomics depend on
-an order that only program after program gives.
+`Refused` says why a function needs the step machine: it prints, or it may wait for another program
+instance.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from blockstep.findings import Span
 from blockstep.ir import PLACED, Function, Operation, Value
 
 PASSES_POINTERS = frozenset(
@@ -17,6 +19,7 @@ PASSES_POINTERS = frozenset(
      "convert"}
 )  # fmt: skip
 ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
+_ANY_ORDER = frozenset({"add", "and", "or", "xor", "max", "min"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
 READS = frozenset({"load", "async_copy", "tensor_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
 POINTERS = {"async_copy": 3}  # which operand is the pointer, where it is not the first
@@ -30,8 +33,8 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which parameters' memory is written and read, and which by other operations than atomics, by
-    parameter name; None: it cannot be told."""
+    """Which parameters' memory is written and read, and which by other operations than atomics that
+    keep each other whole, by parameter name; None: it cannot be told."""
 
     written: frozenset[str] | None
     read: frozenset[str] | None
@@ -39,6 +42,9 @@ class Plan:
     has_atomics: bool
     has_dot: bool
     is_placed: bool  # it moves blocks between holders, which may run beside it
+    in_turns: bool = False  # whether instances may meet in several atomics
+    repeated: frozenset[Operation] = frozenset()  # atomics that one instance may make twice
+    any_order: bool = True  # whether the order of each atomic among its like cannot be seen
 
 
 def plan(function: Function) -> Plan:
@@ -52,18 +58,44 @@ def plan(function: Function) -> Plan:
         if operation.attributes.get("volatile"):
             raise Refused("a volatile load may wait for another program instance")
     atomics = [o for o in operations if o.name in ATOMICS]
-    if len(atomics) > 1 or any(o.name != "atomic_rmw" for o in atomics):
-        raise Refused("several atomics act in the order of program instances")
     for atomic in atomics:
-        if _inside_loop(atomic):
-            raise Refused("an atomic in a loop acts in the order of program instances")
+        if atomic.name not in ("atomic_rmw", "atomic_cas") or _inside(atomic, "while"):
+            raise Refused("an atomic may wait for another program instance")
     for operation in operations:
         if operation.name == "while" and _polls(operation):
             raise Refused("a loop may wait for another program instance")
-    dots = any("dot" in o.name for o in operations)
-    placed = any(o.name in PLACED for o in operations)
-    written, read, plain = (_reached(operations, kinds) for kinds in (WRITES, READS, PLAIN))
-    return Plan(written, read, plain, bool(atomics), dots, placed)
+    places = Counter(map(_place, atomics))  # a helper's atomic has one place in all its callers
+    repeated = frozenset(o for o in atomics if _inside(o, "for") or places[_place(o)] > 1)
+    return Plan(
+        written=_reached([o for o in operations if o.name in WRITES]),
+        read=_reached([o for o in operations if o.name in READS]),
+        plain=_reached(_plain(operations, atomics)),
+        has_atomics=bool(atomics),
+        has_dot=any("dot" in o.name for o in operations),
+        is_placed=any(o.name in PLACED for o in operations),
+        in_turns=len(atomics) > 1 or bool(repeated),
+        repeated=repeated,
+        any_order=all(map(any_order, atomics)),
+    )
+
+
+def _plain(operations: list[Operation], atomics: list[Operation]) -> list[Operation]:
+    """Loads and stores, and atomics that do not keep each other whole: those that only a CTA sees
+    as such, those of two widths."""
+    mixed = len({o.results[0].type.scalar.itemsize for o in atomics}) > 1
+    narrow = [o for o in atomics if mixed or o.attributes.get("scope") == "cta"]
+    return [o for o in operations if o.name in PLAIN] + narrow
+
+
+def any_order(operation: Operation) -> bool:
+    """Whether it makes no difference in which order such atomics act."""
+    kind = operation.results[0].type.scalar
+    combine = operation.attributes.get("combine")
+    return combine in _ANY_ORDER and kind._integer and not operation.results[0].uses
+
+
+def _place(operation: Operation) -> Span | None:
+    return None if operation.location is None else operation.location.span
 
 
 def _polls(loop: Operation) -> bool:
@@ -87,27 +119,27 @@ def _depends(value: Value, inside: set[Value]) -> bool:
     )
 
 
-def _inside_loop(operation: Operation) -> bool:
+def _inside(operation: Operation, loop: str) -> bool:
     parent = operation.parent.parent if operation.parent is not None else None
     while isinstance(parent, Operation):
-        if parent.name in ("for", "while"):
+        if parent.name == loop:
             return True
         parent = parent.parent.parent if parent.parent is not None else None
     return False
 
 
-def _reached(operations: list[Operation], kinds: frozenset[str]) -> frozenset[str] | None:
-    """The parameters through which operations of some kinds reach memory."""
+def _reached(operations: list[Operation]) -> frozenset[str] | None:
+    """The parameters through which operations reach memory."""
     names: set[str] = set()
     for operation in operations:
-        if operation.name == "tensor_copy" and operation.name in kinds:
+        if operation.name == "tensor_copy":
             names.add(operation.attributes["descriptor"])
-        elif operation.name in kinds:
-            pointer = operation.operands[POINTERS.get(operation.name, 0)]
-            sources = set(_sources(pointer, set()))
-            if None in sources:
-                return None
-            names |= {name for name in sources if name is not None}
+            continue
+        pointer = operation.operands[POINTERS.get(operation.name, 0)]
+        sources = set(_sources(pointer, set()))
+        if None in sources:
+            return None
+        names |= {name for name in sources if name is not None}
     return frozenset(names)
 
 

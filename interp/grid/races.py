@@ -7,7 +7,8 @@ holds none, one program, or many for writes, reads and atomics. That summary is 
 loses nothing, so the order of batches and masks does not matter. A collision is a `Suspicion`.
 
 Inside one program instance: a load that may see an earlier store of another shape, and stores that
-may overlap, are suspicious unless a barrier stands between.
+overlap, are suspicious unless a barrier stands between. A store over an earlier one is not where the
+same lane of the same block made both, or where it changes nothing.
 
 Irregular stores to memory that the kernel never reads are not logged at first: they are counted, and
 if no two lanes share an element (`distinct`), neither two instances nor two stores of one do.
@@ -23,7 +24,7 @@ import numpy as np
 from blockstep.interp.grid.checks import Checks
 from blockstep.interp.grid.distinct import Distinct, Shared
 from blockstep.interp.grid.lanes import LEAD, span
-from blockstep.interp.grid.memory import Suspicion, Touch, apart
+from blockstep.interp.grid.memory import Suspicion, Touch, apart, holds
 from blockstep.interp.memory import Storage
 from blockstep.ir import Operation
 
@@ -39,6 +40,15 @@ class Entry:
     operation: Operation
     touch: Touch
     programs: Any  # linear ids from 1, shaped to lead
+
+    def same_lanes(self, other: Entry) -> bool:
+        """Whether any element that both touch is the same lane's, whatever their masks are."""
+        a, b = self.touch, other.touch
+        if a.starts is None or b.starts is None or a.itemsize != b.itemsize:
+            return False
+        if a.strides != b.strides or _whole(a) != _whole(b):
+            return False
+        return apart(a.strides, _whole(a), a.itemsize) and bool(np.all(_first(a) == _first(b)))
 
     def footprints(self) -> tuple[Any, Any]:
         """For each program, the first byte and the one after the last (a superset under a mask)."""
@@ -69,7 +79,9 @@ class Log:
 
     checks: Checks = Checks(judged=True, race=True, overlap=True)
     read_back: frozenset[int] = frozenset()  # ids of storages that the launch reads, too
-    only_atomic: frozenset[int] = frozenset()  # ids of storages where no load or store goes
+    only_atomic: frozenset[int] = (
+        frozenset()
+    )  # ids of storages where nothing but atomics goes that never collide
     counts: bool = False  # whether irregular stores are counted first
     counted: dict[int, Distinct] = field(default_factory=dict)
     entries: dict[int, list[Entry]] = field(default_factory=dict)
@@ -97,8 +109,11 @@ class Log:
         entry = self._entry("read", operation, touch, coordinates, grid)
         self._apart(entry)
 
-    def write(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> bool:
-        """A store. Whether it is only counted, so that `prove` will answer for all its lanes."""
+    def write(
+        self, operation: Operation, touch: Touch, coordinates: Any, grid: Any, values: Any = None
+    ) -> bool:
+        """A store that is about to be made, of `values` (None: of who knows what). Whether it is only
+        counted, so that `prove` will answer for all its lanes."""
         key = id(touch.storage)
         if not (self.checks.overlap or self._proves(key)):
             return False
@@ -108,15 +123,17 @@ class Log:
             self.counted[key].add(touch)
             return True
         entry = self._entry("write", operation, touch, coordinates, grid)
-        self._apart(entry)
+        self._apart(entry, values)
         if self.checks.overlap:
             self._recent.setdefault(key, []).append(entry)
         return False
 
     def atomic(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
-        """An atomic; among themselves they never collide."""
+        """An atomic: among themselves they never collide. One of "cta" scope is no more than a store
+        to other program instances."""
         if id(touch.storage) not in self.only_atomic:
-            self._entry("atomic", operation, touch, coordinates, grid)
+            narrow = operation.attributes.get("scope") == "cta"
+            self._entry("write" if narrow else "atomic", operation, touch, coordinates, grid)
 
     def take_in(self, other: Log) -> None:
         """What another worker logged of the same launch."""
@@ -137,8 +154,9 @@ class Log:
         """What was stored before may be read back after."""
         self._recent = {}
 
-    def _apart(self, entry: Entry) -> None:
-        """Earlier stores of the same program instance must be the same lanes or elsewhere."""
+    def _apart(self, entry: Entry, values: Any = None) -> None:
+        """Earlier stores of the same program instance must be the same lanes or elsewhere, or the
+        `values` of a store be there already."""
         for earlier in self._recent.get(id(entry.touch.storage), ()):
             same = entry.programs.shape == earlier.programs.shape
             same = same and bool((entry.programs == earlier.programs).all())
@@ -153,7 +171,10 @@ class Log:
                 low, high = low[mine], high[mine]
                 other_low, other_high = other_low[theirs], other_high[theirs]
             near = (low < other_high) & (other_low < high)
-            if near.any() and _meet(entry, earlier):
+            if not near.any() or (values is not None and same and entry.same_lanes(earlier)):
+                continue
+            lanes = _meeting(entry, earlier)
+            if lanes.any() and (values is None or _changes(entry.touch, values, lanes)):
                 raise Suspicion
 
     def injective(self, touch: Touch) -> bool:
@@ -172,6 +193,10 @@ class Log:
         for key, entries in self.entries.items():
             if not self._proves(key):
                 continue
+            atomics = [e for e in entries if e.kind == "atomic"]
+            if len({e.touch.itemsize for e in atomics}) > 1:  # they do not keep each other whole
+                for entry in atomics:
+                    entry.kind = "write"
             kinds = {e.kind for e in entries}
             if "write" not in kinds and kinds != {"atomic", "read"}:
                 continue
@@ -187,11 +212,33 @@ class Log:
         counted.prove()
 
 
-def _meet(one: Entry, other: Entry) -> bool:
-    """Whether a program instance touches a byte in both accesses, element by element."""
+def _whole(touch: Touch) -> Any:
+    """The shape of the block of which an access is a rectangle."""
+    return touch.block if touch.whole is None else touch.whole[0]
+
+
+def _first(touch: Touch) -> Any:
+    """The address of the whole block's first element."""
+    box = None if touch.whole is None else touch.whole[1]
+    if box is None:
+        return touch.starts
+    return touch.starts - sum(a * stride for (a, _), stride in zip(box, touch.strides, strict=True))
+
+
+def _meeting(one: Entry, other: Entry) -> Any:
+    """The active lanes of one access that touch a byte of the same instance's other one."""
     grain = min(one.touch.itemsize, other.touch.itemsize)
-    keys = [_keys(entry, grain) for entry in (one, other)]
-    return bool(np.intersect1d(*keys).size)
+    mine, theirs = (_keys(entry, grain) for entry in (one, other))
+    return np.isin(mine, theirs).reshape(-1, one.touch.itemsize // grain).any(axis=1)
+
+
+def _changes(touch: Touch, values: Any, lanes: Any) -> bool:
+    """Whether some of the active lanes would store other bits than are there."""
+    same = holds(touch, values)
+    active = same.reshape(-1)
+    if touch.mask is not None:
+        active = same[np.broadcast_to(touch.mask, same.shape)]
+    return not active[lanes].all()
 
 
 def _keys(entry: Entry, grain: int) -> Any:

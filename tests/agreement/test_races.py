@@ -8,7 +8,7 @@ errs on the side of suspicion.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,10 @@ def touch(step: Step, batch: int, view: View) -> Touch:
 
 
 def colliding(parts: list[range], given: list[Step]) -> bool:
-    """By sets: a byte that two programs write, or one writes and another touches otherwise."""
+    """By sets: a byte that two programs write, or one writes and another touches otherwise. Atomics
+    of several sizes are as good as stores."""
+    if len({step.itemsize for step in given if step.kind == "atomic"}) > 1:
+        given = [replace(s, kind="write") if s.kind == "atomic" else s for s in given]
     who: dict[tuple[int, str], set[int]] = {}
     for step in given:
         for batch, part in enumerate(parts):
