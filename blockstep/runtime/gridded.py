@@ -26,9 +26,7 @@ LARGEST = 1 << 30  # bytes of memory that is read and written: past it nothing i
 
 
 class Snapshot:
-    """The memory that a launch both reads and writes, as it was: what the step machine needs to run
-    the launch again. Memory that is only written is written again in the same places, unless these
-    depend on the order of atomics."""
+    """Memory as it was, so that the launch can be run again."""
 
     def __init__(self, storages: list[Storage], flags: bool) -> None:
         self._saved = [
@@ -132,19 +130,25 @@ def on_grid(
         for storage in machine.storages(None).values():
             _ = storage.written  # looked up before the kernel writes: it tells what the host wrote
     written = machine.storages(chosen.written)
-    both = {k: s for k, s in machine.storages(chosen.read).items() if k in written}
-    if chosen.in_turns:
-        both = written
     if any(s.readonly for s in written.values()):
         raise Refused("the kernel may write to a read-only array")
-    if sum(s.nbytes for s in both.values()) > LARGEST:
+    lost = _lost(machine, written)
+    if sum(s.nbytes for s in lost) > LARGEST:
         raise Refused("the kernel reads and writes more memory than is copied")
-    before = Snapshot(list(both.values()), checks.flags)
+    before = Snapshot(lost, checks.flags)
     try:
         return _proved(machine, before)
     except (Suspicion, TritonError):
         before.restore()
         raise Refused("something may be wrong: each program instance is judged by itself") from None
+
+
+def _lost(machine: GridMachine, written: dict[int, Storage]) -> list[Storage]:
+    """The memory that another run of the launch would not find, or leave, as it should be: what is
+    both read and written. What is only written is written again in the same places, unless values
+    that other program instances may have written decide where."""
+    read, steering = (machine.storages(n) for n in (machine.plan.read, machine.plan.steering))
+    return [s for k, s in written.items() if k in read or not steering.keys().isdisjoint(written)]
 
 
 def _proved(machine: GridMachine, before: Snapshot) -> GridMachine:

@@ -24,6 +24,7 @@ ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"
 READS = frozenset({"load", "async_copy", "tensor_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
 POINTERS = {"async_copy": 3}  # which operand is the pointer, where it is not the first
 WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
+_STRUCTURED = frozenset({"for", "while", "if"})
 PLAIN = (READS | WRITES) - ATOMICS
 
 
@@ -33,12 +34,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which parameters' memory is written and read, and which by other operations than atomics that
-    keep each other whole, by parameter name; None: it cannot be told."""
+    """Which parameters' memory is written and read, by parameter name; None: it cannot be told."""
 
     written: frozenset[str] | None
     read: frozenset[str] | None
-    plain: frozenset[str] | None
+    steering: frozenset[str] | None  # read, and what was read decides where something is stored
+    plain: frozenset[str] | None  # by more than atomics that keep each other whole
     has_atomics: bool
     has_dot: bool
     is_placed: bool  # it moves blocks between holders, which may run beside it
@@ -69,6 +70,7 @@ def plan(function: Function) -> Plan:
     return Plan(
         written=_reached([o for o in operations if o.name in WRITES]),
         read=_reached([o for o in operations if o.name in READS]),
+        steering=_reached(_steering(operations)),
         plain=_reached(_plain(operations, atomics)),
         has_atomics=bool(atomics),
         has_dot=any("dot" in o.name for o in operations),
@@ -119,13 +121,15 @@ def _depends(value: Value, inside: set[Value]) -> bool:
     )
 
 
+def _around(operation: Operation) -> Iterator[Operation]:
+    """The structured operations that an operation lies in, innermost first."""
+    while operation.parent is not None and isinstance(operation.parent.parent, Operation):
+        operation = operation.parent.parent
+        yield operation
+
+
 def _inside(operation: Operation, loop: str) -> bool:
-    parent = operation.parent.parent if operation.parent is not None else None
-    while isinstance(parent, Operation):
-        if parent.name == loop:
-            return True
-        parent = parent.parent.parent if parent.parent is not None else None
-    return False
+    return any(outer.name == loop for outer in _around(operation))
 
 
 def _reached(operations: list[Operation]) -> frozenset[str] | None:
@@ -149,30 +153,67 @@ def _sources(value: Value, seen: set[Value]) -> Iterator[str | None]:
         return
     seen.add(value)
     owner = value.owner
-    if isinstance(owner, Operation):
-        if owner.name in PASSES_POINTERS:
-            for operand in owner.operands:
-                if operand.type.scalar.is_ptr():
-                    yield from _sources(operand, seen)
-        elif owner.name == "for":
-            yield from _sources(owner.operands[3 + value.index], seen)
-            yield from _sources(owner.regions[0].terminator.operands[value.index], seen)
-        elif owner.name == "while":
-            yield from _sources(owner.regions[0].terminator.operands[1 + value.index], seen)
-        elif owner.name == "if":
-            for region in owner.regions:
-                yield from _sources(region.terminator.operands[value.index], seen)
-        else:
-            yield None
-        return
-    parent = owner.parent
-    if isinstance(parent, Function):
+    if isinstance(owner, Operation) and owner.name in PASSES_POINTERS:
+        before = [v for v in owner.operands if v.type.scalar.is_ptr()]
+    elif not isinstance(owner, Operation) and isinstance(owner.parent, Function):
         yield value.name
-    elif parent is not None and parent.name == "for":
-        yield from _sources(parent.operands[2 + value.index], seen)
-        yield from _sources(parent.regions[0].terminator.operands[value.index - 1], seen)
-    elif parent is not None and parent.name == "while":
-        yield from _sources(parent.operands[value.index], seen)
-        yield from _sources(parent.regions[1].terminator.operands[value.index], seen)
+        return
     else:
-        yield None
+        before = _choices(value)
+        if not before:
+            yield None
+    for one in before:
+        yield from _sources(one, seen)
+
+
+def _choices(value: Value) -> list[Value]:
+    """The values that a structured operation's result, or the argument of a region, may be."""
+    owner, index = value.owner, value.index
+    if isinstance(owner, Operation):
+        if owner.name == "for":
+            return [owner.operands[3 + index], owner.regions[0].terminator.operands[index]]
+        if owner.name == "while":
+            return [owner.regions[0].terminator.operands[1 + index]]
+        if owner.name == "if":
+            return [region.terminator.operands[index] for region in owner.regions]
+        return []
+    parent = owner.parent
+    if not isinstance(parent, Operation):
+        return []
+    if parent.name == "for":
+        if index == 0:
+            return list(parent.operands[:3])
+        return [parent.operands[2 + index], parent.regions[0].terminator.operands[index - 1]]
+    test, body = parent.regions
+    if owner is body:
+        return [test.terminator.operands[1 + index]]
+    return [parent.operands[index], body.terminator.operands[index]]
+
+
+def _tests(structure: Operation) -> list[Value]:
+    """What decides which of its regions run, and how often."""
+    if structure.name == "while":
+        return [structure.regions[0].terminator.operands[0]]
+    return list(structure.operands[: 3 if structure.name == "for" else 1])
+
+
+def _steering(operations: list[Operation]) -> list[Operation]:
+    """The loads and atomics that decide where a store goes, or whether it is made."""
+    stores = [o for o in operations if o.name == "store"]
+    left = [v for o in stores for v in (o.operands[0], *o.operands[2:])]  # addresses, masks
+    left += [v for o in stores for outer in _around(o) for v in _tests(outer)]
+    seen: set[Value] = set()
+    found = []
+    while left:
+        value = left.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        owner = value.owner
+        structure = owner if isinstance(owner, Operation) else owner.parent
+        if structure is owner and owner.name not in _STRUCTURED:
+            found += [owner] if owner.name in READS else []
+            left += owner.operands
+        elif isinstance(structure, Operation):
+            left += [*_choices(value), *_tests(structure)]
+    return found
