@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blockstep.compiler.lower import Module
-from tests.compiler.simt import Cta, Wrong, _split
+from tests.compiler.simt import Cta, _split
+from tests.compiler.watched import Wrong
 
 Array = npt.NDArray[Any]
 
