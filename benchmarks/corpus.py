@@ -20,6 +20,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +29,28 @@ SILENCE = 90  # seconds without an answer
 
 
 def collect(folder: Path) -> list[dict[str, Any]]:
-    """Every function at a module's top level that has a `jit` decorator."""
+    """Every function with a `jit` decorator that loading its module defines: at its top level, in
+    its `if` and `try` statements and in its classes."""
     found = []
     for path in sorted(folder.rglob("*.py")):
         try:
             tree = ast.parse(path.read_text())
         except (SyntaxError, UnicodeDecodeError):
             continue
-        names = [
-            n.name for n in tree.body
-            if isinstance(n, ast.FunctionDef) and any(_is_jit(d) for d in n.decorator_list)
-        ]  # fmt: skip
-        for name in dict.fromkeys(names):
+        for name in dict.fromkeys(_named(tree)):
             found += [{"file": str(path), "name": name, "truth": t} for t in (True, False)]
     return found
+
+
+def _named(node: ast.AST, prefix: str = "") -> Iterator[str]:
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.FunctionDef):
+            if any(_is_jit(d) for d in inner.decorator_list):
+                yield prefix + inner.name
+        elif isinstance(inner, ast.ClassDef):
+            yield from _named(inner, f"{prefix}{inner.name}.")
+        elif isinstance(inner, (ast.If, ast.Try, ast.ExceptHandler)):
+            yield from _named(inner, prefix)
 
 
 def _is_jit(node: ast.expr) -> bool:

@@ -101,11 +101,20 @@ def fdiv(x: Any, y: Any, ieee_rounding: Any = False, approx: Any = False) -> Any
     return emit(ops.DIV_RN if unwrap(ieee_rounding) else ops.FDIV, a, b)
 
 
+def _expect(allowed: tuple[ty.dtype, ...], *given: Any) -> None:
+    """Raises ValueError for a block or scalar of another type, before any is converted."""
+    for x in given:
+        if isinstance(x, tensor) and x.type.scalar not in allowed:
+            names = [t.name for t in allowed]
+            raise ValueError(f"Expected dtype {names} but got {x.type.scalar}")
+
+
 def div_rn(x: Any, y: Any) -> Any:
-    """`n, n -> n`: float32 quotient, rounded to nearest even."""
+    """`n, n -> n`: float32 quotient, rounded to nearest even. Raises ValueError if an operand is
+    of another type: it is not converted."""
+    _expect((ty.float32,), x, y)
     a, b = binary(x, y)
-    if a.type.scalar not in (ty.float32, ty.float64):
-        raise ValueError(f"Expected dtype ['fp32'] but got {a.type.scalar}")
+    _expect((ty.float32,), a)
     return emit(ops.DIV_RN, a, b)
 
 
@@ -288,9 +297,8 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
 
 def umulhi(x: Any, y: Any) -> Any:
     """`n, n -> n`: the upper half of the product of two 32- or 64-bit integers."""
+    wide = (ty.int32, ty.int64, ty.uint32, ty.uint64)
+    _expect(wide, x, y)
     a, b = binary(x, y)
-    if a.type.scalar not in (ty.int32, ty.int64, ty.uint32, ty.uint64):
-        raise ValueError(
-            f"Expected dtype ['int32', 'int64', 'uint32', 'uint64'] but got {a.type.scalar}"
-        )
+    _expect(wide, a)
     return emit(ops.UMULHI, a, b)
