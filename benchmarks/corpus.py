@@ -2,10 +2,12 @@
 
     python benchmarks/corpus.py FOLDER --triton-python PYTHON [--sample N] [--json FILE]
 
-FOLDER holds unpacked wheels. Both front ends get the same functions with the same argument types,
-guessed from names and use (`corpus_guess.py`), each twice: with boolean constants True and False.
-Printed: of what Triton accepts, how much we accept; what we refuse, by reason; what we accept and
-Triton does not.
+FOLDER has one folder for each wheel, with the wheel unpacked in it (its `*.py` and `*.dist-info`
+are enough). Both front ends get the same functions with the same argument types, guessed from names
+and use (`corpus_guess.py`), each twice: with boolean constants True and optional arguments given,
+and with False and None. The two interpreters should have the same other packages (PyTorch above
+all), so that as much of each library loads on both sides. Printed: of what Triton accepts, how much
+we accept; what we refuse, by reason; what we accept and Triton does not.
 """
 
 from __future__ import annotations
@@ -13,19 +15,25 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import importlib.metadata
 import json
 import os
+import platform
 import random
 import re
+import statistics
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 SILENCE = 90  # seconds without an answer
+NEWER = ("cat() got an unexpected keyword argument 'dim'",)
+"""What Triton 3.6 rejects because a later version added it, and this package has it."""
 
 
 def collect(folder: Path) -> list[dict[str, Any]]:
@@ -105,7 +113,7 @@ def _feed(pipe: Any, wanted: list[dict[str, Any]]) -> None:
 
 def compare(ours: list[Any], theirs: list[Any]) -> dict[str, Any]:
     """The counts, and the functions that the two judge differently."""
-    refused, extra, unjudged = [], [], []
+    refused, extra, newer, unjudged = [], [], [], []
     counts: collections.Counter[str] = collections.Counter()
     for mine, other in zip(ours, theirs, strict=True):
         if any(a["ok"] is None or a["why"].startswith("TimeoutError") for a in (mine, other)):
@@ -115,6 +123,10 @@ def compare(ours: list[Any], theirs: list[Any]) -> dict[str, Any]:
         if mine.get("guess") != other.get("guess"):
             counts["loaded differently"] += 1
             unjudged.append({**mine, "why": "loaded differently"})
+            continue
+        if mine["ok"] and not other["ok"] and any(text in other["why"] for text in NEWER):
+            counts["Triton 3.6 rejects a later version's feature, blockstep accepts"] += 1
+            newer.append({**mine, "why": other["why"]})
             continue
         counts[f"Triton {_word(other)}, blockstep {_word(mine)}"] += 1
         if other["ok"] and not mine["ok"]:
@@ -129,7 +141,51 @@ def compare(ours: list[Any], theirs: list[Any]) -> dict[str, Any]:
         "accepted": round(both / accepted, 4) if accepted else None,
         "refused": refused,
         "extra": extra,
+        "newer": newer,
         "unjudged": unjudged,
+    }
+
+
+def wheels(folder: Path, ours: list[Any], theirs: list[Any]) -> dict[str, dict[str, Any]]:
+    """For each wheel its version, its functions, and those of them that Triton accepts with at
+    least one of the guessed signatures."""
+    found = {}
+    for root in sorted(p for p in folder.iterdir() if p.is_dir()):
+        inside = f"{root}/"
+        told = [p.stem.rsplit("-", 1)[1] for p in root.glob("*.dist-info")]
+        both = [(m, t) for m, t in zip(ours, theirs, strict=True) if m["file"].startswith(inside)]
+        if not both:
+            continue
+        found[root.name] = {
+            "version": next(iter(told), "unknown"),
+            "functions": len({(m["file"], m["name"]) for m, _ in both}),
+            "Triton accepts": len({(t["file"], t["name"]) for _, t in both if t["ok"]}),
+            "blockstep accepts": len(
+                {(m["file"], m["name"]) for m, t in both if m["ok"] and t["ok"]}
+            ),
+        }
+    return found
+
+
+def seconds(answers: list[Any]) -> dict[str, float]:
+    """How long our front end takes for a function that it accepts."""
+    taken = sorted(a["seconds"] for a in answers if a["ok"])
+    if not taken:
+        return {}
+    return {"median": statistics.median(taken), "p99": taken[int(0.99 * (len(taken) - 1))]}
+
+
+def environment(triton_python: str) -> dict[str, Any]:
+    """What the result depends on."""
+    ask = "import importlib.metadata as m; print(m.version('triton'))"
+    told = subprocess.run([triton_python, "-c", ask], capture_output=True, text=True, check=True)
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "numpy": importlib.metadata.version("numpy"),
+        "triton": told.stdout.strip(),
     }
 
 
@@ -155,17 +211,23 @@ def main() -> None:
     parser.add_argument("--theirs", type=Path, help="keep Triton's answers here, and reuse them")
     parser.add_argument("--json", type=Path)
     told = parser.parse_args()
-    wanted = collect(told.folder.resolve())
+    folder = told.folder.resolve()
+    wanted = collect(folder)
     if told.sample:
         names = sorted({(w["file"], w["name"]) for w in wanted})
         kept = set(random.Random(told.seed).sample(names, min(told.sample, len(names))))
         wanted = [w for w in wanted if (w["file"], w["name"]) in kept]
     theirs = _kept(told, wanted)
-    ours = ask("blockstep", sys.executable, told.folder.resolve(), wanted)
-    result = compare(ours, theirs)
+    ours = ask("blockstep", sys.executable, folder, wanted)
+    result = {
+        "environment": environment(told.triton_python),
+        "wheels": wheels(folder, ours, theirs),
+        "seconds": seconds(ours),
+        **compare(ours, theirs),
+    }
     _print(result)
     if told.json:
-        told.json.write_text(json.dumps(result, indent=1) + "\n")
+        told.json.write_text(json.dumps(result, indent=1).replace(f"{folder}/", "") + "\n")
 
 
 def _kept(told: Any, wanted: list[dict[str, Any]]) -> list[Any]:
@@ -186,9 +248,11 @@ def _key(one: dict[str, Any]) -> str:
 
 def _print(result: dict[str, Any]) -> None:
     print(f"{result['functions']} functions; of what Triton accepts: {result['accepted']}")
+    for name, about in result["wheels"].items():
+        print("  ", name, *(f"{about[key]} {key}" for key in about))
     for text, count in sorted(result["counts"].items()):
         print(f"  {count:6} {text}")
-    for title in ("refused", "extra", "unjudged"):
+    for title in ("refused", "extra", "newer", "unjudged"):
         print(f"\n{title}:")
         for why, group in reasons(result[title]):
             first = group[0]

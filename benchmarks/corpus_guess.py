@@ -45,7 +45,8 @@ _SIZES = {"num_stages": 2, "num_warps": 4, "GROUP_M": 8, "GROUP_SIZE_M": 8, "SPL
 
 def guess(tree: ast.FunctionDef, callees: Any, truth: bool = True) -> dict[str, Any]:
     """Signature and constants for one jit function. `callees(node)` resolves the function that a
-    call names to its tree, or None; `truth` is what booleans are set to."""
+    call names to its tree, or None; `truth` is what booleans are set to, and whether there are the
+    arguments that the function compares with None."""
     uses = _Uses(tree, callees)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = {}
@@ -53,6 +54,9 @@ def guess(tree: ast.FunctionDef, callees: Any, truth: bool = True) -> dict[str, 
     for argument in [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]:
         name = argument.arg
         kind = _kind(argument, uses)
+        if name in uses.optional and not truth:
+            signature[name], constants[name] = "constexpr", None
+            continue
         signature[name] = kind
         if kind == "constexpr":
             constants[name] = _constant(name, uses, defaults.get(name), truth)
@@ -130,6 +134,7 @@ class _Uses(ast.NodeVisitor):
         self.whole_pointees: set[str] = set()
         self.real_pointees: set[str] = set()
         self.widths: dict[str, str] = {}
+        self.optional: set[str] = set()
         self.tested: set[str] = set()
         self.compared: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}
@@ -188,21 +193,25 @@ class _Uses(ast.NodeVisitor):
         if name in ("range", "static_range", "cdiv", "arange"):
             for part in node.args:
                 self._whole(part)
-        if name == "to" and isinstance(node.func, ast.Attribute) and "bitcast=True" in text:
-            self._bitcast(node.func.value, text)
+        if name == "to" and isinstance(node.func, ast.Attribute):
+            self._bits(node.func.value, text)
         if name in _REAL_CALLS:
             for part in node.args[:2]:
                 self._mark(part, self.reals, self.real_pointees)
         self._called(node)
         self.generic_visit(node)
 
-    def _bitcast(self, value: ast.expr, text: str) -> None:
-        """The bits of what was loaded are read as another type: of the same width."""
-        found: set[str] = set()
-        self._mark(value, set(), found)
-        width = re.search(r"(?:int|float)(1|8|16|32|64)[^0-9]", text.rsplit(".to(", 1)[1])
-        if width is not None:
-            self.widths.update(dict.fromkeys(found, width[1]))
+    def _bits(self, value: ast.expr, text: str) -> None:
+        """The bits of what was loaded are read as another type, of the same width; an address has
+        64."""
+        cast = text.rsplit(".to(", 1)[1]
+        width = re.search(r"(?:int|float)(1|8|16|32|64)[^0-9]", cast)
+        bits = width[1] if width and "bitcast=True" in cast else ""
+        bits = "64" if "pointer_type" in cast else bits
+        if bits:
+            found: set[str] = set()
+            self._mark(value, set(), found)
+            self.widths.update(dict.fromkeys(found, bits))
 
     def _called(self, node: ast.Call) -> None:
         callee = self.callees(node.func) if self.depth < 4 else None
@@ -229,6 +238,7 @@ class _Uses(ast.NodeVisitor):
             self._mark(value, self.reals, self.real_pointees)
         if isinstance(value, ast.Name):
             self.tested |= {value.id} if name in inner.tested else set()
+            self.optional |= {value.id} if name in inner.optional else set()
             if name in inner.compared:
                 self.compared.setdefault(value.id, inner.compared[name])
 
@@ -295,6 +305,8 @@ class _Uses(ast.NodeVisitor):
         if isinstance(node.left, ast.Name) and isinstance(other, ast.Constant):
             if isinstance(other.value, (str, bool)):
                 self.compared.setdefault(node.left.id, other.value)
+            elif other.value is None:
+                self.optional.add(node.left.id)
         self.generic_visit(node)
 
     def _pointer(self, node: ast.expr) -> None:
