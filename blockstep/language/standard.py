@@ -55,9 +55,10 @@ def _is_power_of_two(i: Any) -> bool:
 
 @library
 def cdiv(x: Any, div: Any) -> Any:
-    """`n, n -> n`: x / div rounded up, for x >= 0 and div > 0. Plain integers give an integer."""
-    if isinstance(x, int) and isinstance(div, int):
-        return (x + div - 1) // div
+    """`n, n -> n`: x / div rounded up, for x >= 0 and div > 0. Constants give a run-time scalar
+    too (Triton 3.6); `triton.cdiv` gives a constant."""
+    if not isinstance(x, tensor) and not isinstance(div, tensor):
+        return to_tensor((x + (div - 1)) // div)
     return floordiv(add(x, sub(div, 1) if isinstance(div, tensor) else div - 1), div)
 
 
