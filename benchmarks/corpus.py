@@ -1,6 +1,6 @@
 """How often our front end and Triton's own agree, over the jit functions of published libraries.
 
-    python benchmarks/corpus.py FOLDER --triton-python PYTHON [--sample N] [--json FILE]
+    python benchmarks/corpus.py FOLDER --triton-python PYTHON [--sample N] [--jobs N] [--json FILE]
 
 FOLDER has one folder for each wheel, with the wheel unpacked in it (its `*.py` and `*.dist-info`
 are enough). Both front ends get the same functions with the same argument types, guessed from names
@@ -26,6 +26,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,17 @@ def _named(node: ast.AST, prefix: str = "") -> Iterator[str]:
 def _is_jit(node: ast.expr) -> bool:
     text = ast.unparse(node.func if isinstance(node, ast.Call) else node)
     return text == "jit" or (text.endswith(".jit") and text.startswith(("triton", "tl")))
+
+
+def ask_all(
+    side: str, python: str, folder: Path, wanted: list[dict[str, Any]], jobs: int
+) -> list[Any]:
+    """Answers in order, from so many compilers at once."""
+    size = max(1, -(-len(wanted) // jobs))
+    parts = [wanted[start : start + size] for start in range(0, len(wanted), size)]
+    with ThreadPoolExecutor(jobs) as pool:
+        answers = pool.map(lambda part: ask(side, python, folder, part), parts)
+        return [answer for part in answers for answer in part]
 
 
 def ask(side: str, python: str, folder: Path, wanted: list[dict[str, Any]]) -> list[Any]:
@@ -207,6 +219,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--triton-python", required=True, help="an interpreter with triton 3.6")
     parser.add_argument("--sample", type=int, help="this many functions, chosen by --seed")
+    parser.add_argument("--jobs", type=int, default=1, help="compilers of a side at once")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--theirs", type=Path, help="keep Triton's answers here, and reuse them")
     parser.add_argument("--json", type=Path)
@@ -218,7 +231,7 @@ def main() -> None:
         kept = set(random.Random(told.seed).sample(names, min(told.sample, len(names))))
         wanted = [w for w in wanted if (w["file"], w["name"]) in kept]
     theirs = _kept(told, wanted)
-    ours = ask("blockstep", sys.executable, folder, wanted)
+    ours = ask_all("blockstep", sys.executable, folder, wanted, told.jobs)
     result = {
         "environment": environment(told.triton_python),
         "wheels": wheels(folder, ours, theirs),
@@ -235,7 +248,8 @@ def _kept(told: Any, wanted: list[dict[str, Any]]) -> list[Any]:
     if told.theirs and told.theirs.exists():
         known = {_key(a): a for a in map(json.loads, told.theirs.read_text().splitlines())}
     missing = [w for w in wanted if _key(w) not in known]
-    for found in ask("triton", told.triton_python, told.folder.resolve(), missing):
+    folder = told.folder.resolve()
+    for found in ask_all("triton", told.triton_python, folder, missing, told.jobs):
         known[_key(found)] = found
     if told.theirs:
         told.theirs.write_text("".join(json.dumps(a) + "\n" for a in known.values()))

@@ -94,10 +94,13 @@ def mod(x: Any, y: Any) -> Any:
 
 
 def fdiv(x: Any, y: Any, ieee_rounding: Any = False, approx: Any = False) -> Any:
-    """`n, n -> n`: float division; `ieee_rounding` asks for the correctly rounded one."""
-    a, b = binary(x, y, division=True)
+    """`n, n -> n`: float division; `ieee_rounding` asks for the correctly rounded one. Raises
+    TypeError unless both are floats of one type: neither is converted."""
+    a, b = binary(to_tensor(x), to_tensor(y), arithmetic=False)
     if not (a.type.scalar.is_floating() and b.type.scalar.is_floating()):
         raise TypeError("both operands of fdiv must have floating scalar type")
+    if a.type.scalar is not b.type.scalar:
+        raise TypeError(f"fdiv divides floats of one type, not {a.type} by {b.type}")
     return emit(ops.DIV_RN if unwrap(ieee_rounding) else ops.FDIV, a, b)
 
 
@@ -171,11 +174,6 @@ def logical_or(x: Any, other: Any) -> Any:
 def logical_not(x: Any) -> Any:
     """`n -> n` int1: the opposite; the operand must be int1."""
     return invert(_as_int1(x))
-
-
-def plus(x: Any) -> Any:
-    """`n -> n`: x."""
-    return x
 
 
 def minus(x: Any) -> Any:

@@ -35,7 +35,6 @@ _COMPARISONS: dict[str, Any] = {
 }
 _UNARY: dict[str, Any] = {
     "neg": elementwise.minus,
-    "pos": elementwise.plus,
     "invert": elementwise.invert,
 }
 

@@ -96,7 +96,10 @@ def ravel(x: Any, can_reorder: Any = False) -> Any:
 
 @library
 def flip(x: Any, dim: Any = None) -> Any:
-    """`m n -> m n`: reversed along `dim` (default: the last axis)."""
+    """`m n -> m n`: reversed along `dim`. Raises TypeError without it, as Triton 3.6 does in spite
+    of its default."""
+    if dim is None:
+        raise TypeError("flip needs `dim`, the axis to reverse: Triton 3.6 rejects its own default")
     return shape.flip(x, dim)
 
 
