@@ -24,6 +24,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +32,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 SILENCE = 90  # seconds without an answer
 NEWER = ("cat() got an unexpected keyword argument 'dim'",)
 """What Triton 3.6 rejects because a later version added it, and this package has it."""
@@ -89,11 +90,23 @@ def ask(side: str, python: str, folder: Path, wanted: list[dict[str, Any]]) -> l
 
 
 def _ask_once(side: str, python: str, folder: Path, wanted: list[dict[str, Any]]) -> list[Any]:
-    child = subprocess.Popen(
-        [python, str(HERE / "corpus_child.py"), side, str(folder)],
+    """Answers until the compiler ends or falls silent. Libraries write files where they are loaded:
+    that is a folder of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return _answers(side, _start(side, python, folder, scratch), wanted)
+
+
+def _start(side: str, python: str, folder: Path, scratch: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [python, str(HERE / "corpus_child.py"), side, str(folder)], cwd=scratch,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
+
+
+def _answers(
+    side: str, child: subprocess.Popen[str], wanted: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     assert child.stdin is not None and child.stdout is not None
     feeding = threading.Thread(target=_feed, args=(child.stdin, wanted))
     feeding.start()

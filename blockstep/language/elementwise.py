@@ -250,6 +250,8 @@ def where(condition: Any, x: Any, y: Any) -> Any:
         a, b = broadcast(a, b)
     else:
         condition, _ = broadcast(condition, a)
+    if a.type.scalar is not b.type.scalar:
+        raise TypeError(f"where chooses between values of one type, not {a.type} and {b.type}")
     return emit(ops.SELECT, condition, a, b)
 
 
