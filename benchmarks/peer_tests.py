@@ -226,7 +226,9 @@ def _print_loss(results: dict[str, Any]) -> None:
     passed = [name for name, outcome in theirs.items() if outcome == "passed"]
     lost = [name for name in passed if ours.get(name) != "passed"]
     share = 100 * (len(passed) - len(lost)) / max(len(passed), 1)
-    print(f"\nof {len(passed)} that Triton passes we pass {len(passed) - len(lost)} ({share:.2f} %)")
+    print(
+        f"\nof {len(passed)} that Triton passes we pass {len(passed) - len(lost)} ({share:.2f} %)"
+    )
     kinds = Counter(name.partition("[")[0] for name in lost)
     for name, count in kinds.most_common(60):
         print(f"  {count:6}  {name}")

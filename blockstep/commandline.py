@@ -50,9 +50,22 @@ _WITH_VALUE = frozenset(
     "--sarif --allow --write-allow --fail-on --target --machine --after".split()
 )
 
+STAGES = {
+    "layouts": "draw each layout of the placed IR",
+    "llvm": "print the LLVM IR",
+    "ptx": "print the PTX",
+    "resources": "print registers, spills, shared memory and occupancy",
+}
+
 _AFTER_SCRIPT = {
     "debug": ("--kernel", "--program"),
-    "dump": ("--kernel", "--after", "--no-locations"),
+    "dump": (
+        "--kernel",
+        "--after",
+        "--no-locations",
+        "--target",
+        *(f"--{stage}" for stage in STAGES),
+    ),
 }
 
 
@@ -96,15 +109,18 @@ def _parser() -> argparse.ArgumentParser:
         ("run", _run, "run a script with `import triton` meaning blockstep, unjudged"),
         ("check", _check, "run a script with the checkers on; exit 1 if there is an error"),
         ("debug", _debug, "run a script and stop in pdb at the first line of a program instance"),
-        ("dump", _dump, "run a script up to a launch of one kernel and print the kernel's IR"),
+        (
+            "dump",
+            _dump,
+            "run a script up to a launch of one kernel and print what the compiler makes of it",
+        ),
     ):
         sub = commands.add_parser(name, help=text, description=text)
         _common(sub)
         if name == "check":
             _judging(sub)
         if name == "dump":
-            sub.add_argument("--after", metavar="PASS", help="run the passes up to this one first")
-            sub.add_argument("--no-locations", action="store_true", help="leave source lines out")
+            _stages(sub)
         sub.set_defaults(command=command, judged=name == "check")
     explain = commands.add_parser("explain", help="what a kind of finding means")
     explain.add_argument("kind", help="a kind or a checker: race, out-of-bounds, …")
@@ -124,6 +140,13 @@ def _common(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--no-device-map", action="store_true", help="leave torch's device='cuda' as it is"
     )
+
+
+def _stages(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--after", metavar="PASS", help="run the passes up to this one first")
+    sub.add_argument("--no-locations", action="store_true", help="leave source lines out")
+    for stage, text in STAGES.items():
+        sub.add_argument(f"--{stage}", action="store_true", help=text)
 
 
 def _judging(sub: argparse.ArgumentParser) -> None:
@@ -258,7 +281,8 @@ def _dump(told: Any) -> int:
     if told.kernel is None:
         raise ValueError("name the kernel: dump script.py --kernel NAME")
     _open(told)
-    dumper = Dumper(told.kernel, told.after, not told.no_locations)
+    stages = tuple(stage for stage in STAGES if getattr(told, stage))
+    dumper = Dumper(told.kernel, told.after, not told.no_locations, stages)
     dumper.install()
     status = _execute(told)
     if not dumper.done:

@@ -29,7 +29,7 @@ from blockstep.ir.structure import (
     WHILE,
     YIELD,
 )
-from blockstep.ir.text import dump
+from blockstep.ir.text import dump, names_of
 from blockstep.ir.verify import verify
 
 __all__ = [
@@ -64,6 +64,7 @@ __all__ = [
     "SharedLayout",
     "Value",
     "dump",
+    "names_of",
     "parse",
     "verify",
 ]

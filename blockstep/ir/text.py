@@ -52,26 +52,37 @@ class _Names:
     """A short unique name for each value, in order of appearance."""
 
     def __init__(self) -> None:
-        self._of: dict[Value, str] = {}
+        self.of: dict[Value, str] = {}
 
     def __call__(self, value: Value) -> str:
-        name = self._of.get(value)
+        name = self.of.get(value)
         if name is None:
-            number = len(self._of)
-            name = self._of[value] = f"%{value.name}.{number}" if value.name else f"%{number}"
+            number = len(self.of)
+            name = self.of[value] = f"%{value.name}.{number}" if value.name else f"%{number}"
         return name
 
 
 def dump(function: Function, locations: bool = True) -> str:
     """The text of a function, and of those it calls, callees first."""
     texts = [dump(callee, locations) for callee in function.callees]
+    texts.append(_function(function, _Names(), locations))
+    return "\n".join(texts)
+
+
+def names_of(function: Function) -> dict[Value, str]:
+    """What `dump` calls each value of a function."""
     names = _Names()
+    _function(function, names, locations=False)
+    return names.of
+
+
+def _function(function: Function, names: _Names, locations: bool) -> str:
     parameters = ", ".join(f"{names(p)}: {_held(p)}" for p in function.parameters)
     results = ", ".join(map(type_text, function.results))
     constants = _attributes(function.constants)
     head = f"func @{function.name}({parameters}) -> ({results}) const {constants or '{}'} {{"
     lines = [head, *_operations(function.body, names, 1, locations), "}"]
-    return "\n".join([*texts, "\n".join(lines)]) + ("" if texts else "")
+    return "\n".join(lines)
 
 
 def _operations(region: Region, names: _Names, depth: int, locations: bool) -> Iterator[str]:

@@ -184,7 +184,7 @@ def _slot(operation: Operation) -> None:
 
 def _async_copy(operation: Operation) -> None:
     ring, pointer, told = _of_ring(operation), operation.operands[3], operation.attributes
-    element = pointer.type.scalar.element_ty
+    element = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
     if tuple(pointer.type.shape) != tuple(ring["shape"]) or element is not ring["element"]:
         raise Malformed(operation, f"copies {pointer.type} into a ring of {ring['element']}")
     _agree(operation, operation.operands[3:])

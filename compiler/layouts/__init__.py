@@ -8,7 +8,7 @@ move nothing), `named` (blocked layouts and fragments), `shared` and `swizzle` (
 from __future__ import annotations
 
 from blockstep.compiler.layouts.convert import Conversion, Nothing, Registers, Shared, plan
-from blockstep.compiler.layouts.draw import draw
+from blockstep.compiler.layouts.draw import draw, draw_shared
 from blockstep.compiler.layouts.linear import (
     Bits,
     ByLane,
@@ -81,6 +81,7 @@ __all__ = [
     "contiguous",
     "divide",
     "draw",
+    "draw_shared",
     "drop_axis",
     "expand_dims",
     "insert_axis",

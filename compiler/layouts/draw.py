@@ -13,7 +13,7 @@ from math import prod
 
 from blockstep.compiler.layouts import axes
 from blockstep.compiler.layouts.linear import Bits, contiguous, invert, redundant
-from blockstep.ir.layout import LANE_BITS, Layout
+from blockstep.ir.layout import LANE_BITS, Layout, SharedLayout
 
 MOST_ROWS = 16
 MOST_MATRICES = 4
@@ -80,6 +80,48 @@ def lanes(layout: Layout, columns: int = 100) -> str:
     ]
     head = [_run("r", register * run, run) for register in some]
     return "\n".join([*_table(head, body, gutter, size), *filter(None, [_said(left_out)])])
+
+
+def draw_shared(layout: SharedLayout, columns: int = 100) -> str:
+    """The layout's line and, of a matrix, the address of every element, counted in elements. The
+    axis along which addresses run is drawn across; those in a row share a cell: `8-15`."""
+    if len(layout.shape) != 2:
+        return str(layout)
+    along = next(a for a, c in enumerate(axes.coordinates(layout.shape, layout.elements[0])) if c)
+    rows, across = layout.shape[1 - along], layout.shape[along]
+    steps = [axes.along(layout.shape, along, 1 << bit) for bit in range(axes.bits_of(across))]
+    run = 1
+    while run < across and layout.elements[axes.bits_of(run)] == steps[axes.bits_of(run)]:
+        run *= 2
+    run = min(run, _unswizzled(layout, run, along))
+    size = len(f"{layout.shape[0] * layout.shape[1] - run}-{rows * across - 1}") + 2
+    some_rows = _some(rows, MOST_ROWS)
+    gutter = len(str(rows)) + 2
+    some = [n * run for n in _some(across // run, max(1, (columns - gutter) // size))]
+    body = []
+    for row in some_rows:
+        at = axes.along(layout.shape, 1 - along, row)
+        cells = [layout.address(at ^ axes.along(layout.shape, along, column)) for column in some]
+        body.append((str(row), [_run("", cell, run) for cell in cells]))
+    left_out = [
+        _left_out(rows, len(some_rows), "rows"),
+        _left_out(across, len(some) * run, "columns"),
+    ]
+    head = [str(column) for column in some]
+    title = [] if along else ["transposed: axis 1 down, axis 0 across"]
+    table = [*title, *_table(head, body, gutter, size)]
+    return "\n".join([str(layout), "", *table, *filter(None, [_said(left_out)])])
+
+
+def _unswizzled(layout: SharedLayout, run: int, along: int) -> int:
+    """How many of the first `run` columns no row moves apart."""
+    others = layout.elements[axes.bits_of(run) :]
+    while run > 1:
+        low = axes.along(layout.shape, along, run - 1)
+        if not any(element & low for element in others):
+            break
+        run //= 2
+    return run
 
 
 def _shared_cell(layout: Layout) -> int:
@@ -175,4 +217,4 @@ def _bits(kind: str, mask: int) -> str:
     return f"{kind} bit{'s' * (len(values) > 1)} {', '.join(values)}"
 
 
-__all__ = ["draw", "grid", "lanes"]
+__all__ = ["draw", "draw_shared", "grid", "lanes"]

@@ -1,6 +1,7 @@
 """The PTX of one atomic access.
 
-`red` where the old value is not wanted. The extremes of floats are those of their bits: the signed
+`red` for several words whose old values are not wanted; of one word the assembler sees to that. The
+extremes of floats are those of their bits: the signed
 maximum where the new value is positive, the unsigned minimum where it is negative, and the other way
 round. Sources: PTX ISA, atom and red.
 """
@@ -90,8 +91,10 @@ def rmw(
     ):
         return Instruction(_loop(combine, order), 1, loops=True)
     count = words_of(width, bits_of(kind))[0]
-    outputs = count if wanted or combine == "xchg" else 0
-    name = ("atom" if outputs else "red") + order + ".global"
+    outputs = count if wanted or count == 1 else 0
+    scope = order[order.rindex(".") :]
+    sem = order[: -len(scope)]
+    name = f"atom.global{scope}{sem}" if outputs else f"red{order}.global"
     if combine in ("max", "min") and kind.is_floating():
         bits, other = bits_of(kind), "min" if combine == "max" else "max"
         made = [

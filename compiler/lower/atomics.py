@@ -6,7 +6,7 @@ release (what the other lanes stored comes before it) and one after an acquire. 
 row need one fence before them, several acquires one after them (PTX ISA, release and acquire
 patterns).
 
-An acquire whose old value nobody looks at orders nothing: no later step can tell what it read.
+After an acquire whose old value nobody looks at no lane waits: no later step can tell what it read.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class _Atomic:
         if not copies_are_equal(self.layout):
             raise Unlowered(f"an atomic on a block held as {self.layout}")
         release = self.sem in ("release", "acq_rel")
-        acquire = self.sem in ("acquire", "acq_rel") and self.wanted
+        acquires = self.sem in ("acquire", "acq_rel")
+        acquire = acquires and self.wanted
         pieces = self._pieces(width)
         fenced = len(pieces) > 1
         size = scratch_bytes(lw, self.kind, self.layout) if self.wanted else 0
@@ -62,7 +63,7 @@ class _Atomic:
             lw.barrier()
         if release and fenced:
             _fence(lw, scope)
-        sem = _SEM[release and not fenced, acquire and not fenced]
+        sem = _SEM[release and not fenced, acquires and not fenced]
         predicates = self._predicates()
         found = {
             tuple(registers): act(registers, predicates[registers[0]], f".{sem}.{scope}")
@@ -166,7 +167,7 @@ def _atomic_cas(lw: Lowering, operation: Operation) -> None:
         words = to_words(lw, lw[expected], registers, bits) + to_words(
             lw, lw[value], registers, bits
         )
-        made = Instruction(f"atom{order}.global.cas.b{bits} $0, [$1], $2, $3;", 1)
+        made = Instruction(f"atom.global{order}.cas.b{bits} $0, [$1], $2, $3;", 1)
         return made.emit(lw, addresses[registers[0]], words, predicate)
 
     _finish(lw, operation, atomic.run(act, 1))

@@ -6,9 +6,7 @@ A slot of a ring goes through four states, and may be read in the last one alone
            -> ARRIVED    an `async_wait` made the copy's group complete, for the lanes that waited
            -> READABLE   a `barrier` behind that wait: now every lane of the CTA sees the block
 
-The copy engine's copies (`tensor_copy`) arrive where a `phase_wait` waits for the phase of the slot's
-own barrier that counts their bytes; every lane waits there, so they can be read at once. A wait for
-a phase that is over waits for nothing, and one for a phase that nobody began never ends.
+What the copy engine copies arrives in another way: `interp/grid/engine.py`.
 
 A product that reads a slot keeps it until the product is complete *and* a barrier stands behind
 that, since other warps may lag; only then may a copy overwrite the slot. Sums in flight may be
@@ -178,7 +176,7 @@ class Asynchronous:
             raise self.hazard(first, operation, "uses sums that are still in flight")
 
 
-def _state(machine: GridMachine) -> tuple[Asynchronous, Any]:
+def state_of(machine: GridMachine) -> tuple[Asynchronous, Any]:
     """What is under way, and the programs that run."""
     if machine.checks.judged:
         raise Suspicion
@@ -187,12 +185,12 @@ def _state(machine: GridMachine) -> tuple[Asynchronous, Any]:
     return state, state.running(machine)
 
 
-def _scalar(machine: GridMachine, x: Lanes) -> Any:
+def scalar(machine: GridMachine, x: Lanes) -> Any:
     """A scalar of each program that runs."""
     return np.broadcast_to(x.data(), machine.lead).reshape(-1)
 
 
-def _slots(state: Asynchronous, operation: Operation, slots: Any, programs: Any) -> Ring:
+def ring_of(state: Asynchronous, operation: Operation, slots: Any, programs: Any) -> Ring:
     """The ring of an operation that names one of its slots."""
     made = operation.operands[0].producer
     assert made is not None and made.name == "ring", "the verifier has seen it"
@@ -204,7 +202,7 @@ def _slots(state: Asynchronous, operation: Operation, slots: Any, programs: Any)
 
 def ring(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """Memory for a ring. Its lowering begins with a barrier."""
-    state, now = _state(machine)
+    state, now = state_of(machine)
     state.barrier(now)
     made = state.rings.get(operation)
     if made is None:
@@ -221,20 +219,20 @@ def async_copy(
     machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
 ) -> list[Lanes]:
     """Reads a block into a slot, where the condition holds; zeros where the mask is off."""
-    state, now = _state(machine)
+    state, now = state_of(machine)
     _, slot, active, pointer, mask = operands
-    slots, on = _scalar(machine, slot), _scalar(machine, active).astype(bool)
+    slots, on = scalar(machine, slot), scalar(machine, active).astype(bool)
     if not on.any():
         return []
-    made = _slots(state, operation, slots[on], now[on])
-    at = _free(state, operation, made, now[on], slots[on])
+    made = ring_of(state, operation, slots[on], now[on])
+    at = free_slot(state, operation, made, now[on], slots[on])
     blocks = _block(machine, pointer, mask, on)
     made.data[at] = blocks[:, addresses(operation.attributes["layout"])]
     made.state[at], made.group[at] = COPYING, state.groups[now[on]]
     return []
 
 
-def _free(
+def free_slot(
     state: Asynchronous, operation: Operation, made: Ring, programs: Any, slots: Any
 ) -> tuple[Any, Any]:
     """Where a copy goes. Raises Hazard if anybody uses the slot."""
@@ -261,10 +259,11 @@ def _block(machine: GridMachine, pointer: Lanes, mask: Lanes | None, on: Any) ->
     if not on.all():
         active = on.reshape(machine.lead + (1,) * len(shape))
         flags = active if flags is None else active & flags
-    return _read(machine, pointer, flags, None).reshape(-1, prod(shape))[on]
+    return read(machine, pointer, flags, None).reshape(-1, prod(shape))[on]
 
 
-def _read(machine: GridMachine, pointer: Lanes, flags: Any, fill: Any) -> Any:
+def read(machine: GridMachine, pointer: Lanes, flags: Any, fill: Any) -> Any:
+    """What pointers name, as lead + block; `fill` (None: zero) where the flags are off."""
     access = memory.touch(pointer, flags, machine.lead)
     memory.prove_inside(access)
     machine.turns.settle(access.storage)
@@ -277,7 +276,7 @@ def async_commit(
     machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
 ) -> list[Lanes]:
     """The copies started so far are a group."""
-    state, now = _state(machine)
+    state, now = state_of(machine)
     state.groups[now] += 1
     return []
 
@@ -286,7 +285,7 @@ def async_wait(
     machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
 ) -> list[Lanes]:
     """All groups but the last few are complete, for those who waited."""
-    state, now = _state(machine)
+    state, now = state_of(machine)
     complete = (state.groups[now] - operation.attributes["pending"])[:, None]
     for one in state.rings.values():
         if one in state.engine:
@@ -299,9 +298,9 @@ def async_wait(
 
 def slot(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """The block in a slot that every lane can read."""
-    state, now = _state(machine)
-    slots = _scalar(machine, operands[1])
-    made = _slots(state, operation, slots, now)
+    state, now = state_of(machine)
+    slots = scalar(machine, operands[1])
+    made = ring_of(state, operation, slots, now)
     _readable(state, operation, made, now, slots)
     (result,) = operation.results
     state.held[result] = Held(made, now, slots)
@@ -324,7 +323,7 @@ def dot(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -
     results = machine.evaluate(operation, operands, attributes)
     if machine.asynchronous is None:
         return results
-    state, now = _state(machine)
+    state, now = state_of(machine)
     factors = operands[:2]
     if any(x.flight for x in factors):
         raise state.hazard(int(now[0]), operation, "multiplies sums that are still in flight")
@@ -349,7 +348,7 @@ def dot(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -
 
 def dot_wait(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """All products but the last few are complete; those whose sums are named must be."""
-    state, now = _state(machine)
+    state, now = state_of(machine)
     done = state.issued[now] - operation.attributes["pending"]
     state.complete[now] = np.maximum(state.complete[now], done)
     for x in operands:
@@ -370,7 +369,7 @@ def convert(machine: GridMachine, operation: Operation, operands: tuple[Any, ...
     lowering writes them between two barriers."""
     (result,) = operation.results
     if isinstance(result.layout, SharedLayout):
-        state, now = _state(machine)
+        state, now = state_of(machine)
         state.barrier(now)
         made = state.rings.get(operation)
         if made is None:
@@ -383,99 +382,6 @@ def convert(machine: GridMachine, operation: Operation, operands: tuple[Any, ...
     return [operands[0]]
 
 
-def phases(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-    """Barriers for the slots of rings. Their lowering begins and ends with a barrier."""
-    state, now = _state(machine)
-    state.barrier(now)
-    made = state.phases.get(operation)
-    if made is None:
-        made = Phases.of(state.programs, operation.attributes["slots"])
-        state.phases[operation] = made
-    _over(state, operation, made, now)
-    for array in (made.owed, made.begun, made.over):
-        array[now] = 0
-    return [constant(0, ty.int32)]
-
-
-def _over(state: Asynchronous, operation: Operation, made: Phases, programs: Any) -> None:
-    idle = (made.begun[programs] == made.over[programs]) & (made.owed[programs] == 0)
-    message = "takes barriers on which copies that nobody waited for still count"
-    state.require(idle.all(axis=1), programs, operation, message)
-
-
-def _phases_of(state: Asynchronous, value: Value) -> Phases:
-    made = value.producer
-    assert made is not None, "the verifier has seen it"
-    return state.phases[made]
-
-
-def phases_end(
-    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
-) -> list[Lanes]:
-    """The barriers are not used any more. Its lowering begins with a barrier."""
-    state, now = _state(machine)
-    state.barrier(now)
-    _over(state, operation, _phases_of(state, operation.operands[0]), now)
-    return []
-
-
-def tensor_copy(
-    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
-) -> list[Lanes]:
-    """The engine copies a box, what lies outside of the array as the padding says."""
-    state, now = _state(machine)
-    slots, on = _scalar(machine, operands[2]), _scalar(machine, operands[3]).astype(bool)
-    if not on.any():
-        return []
-    told, counts = operation.attributes, _phases_of(state, operation.operands[1])
-    made = _slots(state, operation, slots[on], now[on])
-    at = _free(state, operation, made, now[on], slots[on])
-    blocks = _box(machine, told, operands[4:], on)
-    made.data[at] = blocks[:, addresses(told["layout"])]
-    made.state[at] = COPYING
-    state.engine[made] = operation.operands[1].producer  # type: ignore[assignment]
-    size = blocks.shape[1] * told["element"].itemsize
-    counts.owed[at] += told["announced"] - size
-    counts.begun[at] += counts.owed[at] == 0  # the announcement has arrived, and the bytes will
-    return []
-
-
-def _box(machine: GridMachine, told: Any, offsets: Sequence[Lanes], on: Any) -> Any:
-    """The elements of a box in each program that is `on`."""
-    name, shape, size = told["descriptor"], told["shape"], told["element"].itemsize
-    view = machine.arguments[name]
-    address, inside = np.asarray(int(view.base), np.int64), on.reshape(machine.lead + (1, 1))
-    for axis, (offset, n) in enumerate(zip(offsets, shape, strict=True)):
-        along = np.arange(n, dtype=np.int64).reshape((-1, 1) if axis == 0 else (1, -1))
-        at = _scalar(machine, offset).astype(np.int64).reshape(machine.lead + (1, 1)) + along
-        inside = inside & (at >= 0) & (at < machine.arguments[f"{name}.shape{axis}"])
-        address = address + at * (machine.arguments[f"{name}.stride{axis}"] * size)
-    pointer = of_array(address, ty.block_type(ty.pointer_type(told["element"]), shape))
-    pointer.origin = view
-    fill = told["element"].numpy.type(np.nan if told["padding"] == "nan" else 0)
-    return _read(machine, pointer, inside, fill).reshape(-1, prod(shape))[on]
-
-
-def phase_wait(
-    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
-) -> list[Lanes]:
-    """Waits for the end of the phase at hand, if it is the one that is named."""
-    state, now = _state(machine)
-    _, slot, phase = operands
-    slots, named = _scalar(machine, slot), _scalar(machine, phase)
-    counts, made = _phases_of(state, operation.operands[0]), operation.operands[0].producer
-    waits = counts.over[now, slots] % 2 == named
-    at = now[waits], slots[waits]
-    ends = counts.begun[at] > counts.over[at]
-    state.require(ends, now[waits], operation, "waits for a phase that no copy ends")
-    counts.over[at] += 1
-    for one, engine in state.engine.items():
-        if engine is made:
-            before = one.state[at]
-            one.state[at] = np.where(before == COPYING, READABLE, before)
-    return []
-
-
 Handler = Callable[["GridMachine", Operation, tuple[Any, ...]], list[Lanes]]
 HANDLERS: dict[str, Handler] = {
     "async_commit": async_commit,
@@ -484,12 +390,23 @@ HANDLERS: dict[str, Handler] = {
     "convert": convert,
     "dot": dot,
     "dot_wait": dot_wait,
-    "phase_wait": phase_wait,
-    "phases": phases,
-    "phases_end": phases_end,
     "ring": ring,
     "slot": slot,
-    "tensor_copy": tensor_copy,
 }
 
-__all__ = ["HANDLERS", "Asynchronous", "Hazard", "Product"]
+__all__ = [
+    "COPYING",
+    "HANDLERS",
+    "READABLE",
+    "Asynchronous",
+    "Handler",
+    "Hazard",
+    "Phases",
+    "Product",
+    "addresses",
+    "free_slot",
+    "read",
+    "ring_of",
+    "scalar",
+    "state_of",
+]

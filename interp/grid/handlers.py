@@ -9,7 +9,7 @@ import numpy as np
 
 from blockstep.interp import atomics
 from blockstep.interp.control import breaks_hint
-from blockstep.interp.grid import asynchronous, memory, taints
+from blockstep.interp.grid import asynchronous, engine, memory, taints
 from blockstep.interp.grid.lanes import LEAD, Box, Lanes, of_array
 from blockstep.interp.grid.lanes import constant as constant_lanes
 from blockstep.interp.grid.memory import Suspicion, Touch
@@ -364,4 +364,5 @@ HANDLERS: dict[str, Callable[[GridMachine, Operation, tuple[Any, ...]], list[Lan
     "gdc_wait": nothing,
     "gdc_launch_dependents": nothing,
     **asynchronous.HANDLERS,
+    **engine.HANDLERS,
 }

@@ -9,6 +9,7 @@ import numpy as np
 
 import blockstep as triton
 import blockstep.language as tl
+from blockstep.runtime.descriptor import TensorDescriptor
 
 Array = np.ndarray[Any, Any]
 
@@ -82,6 +83,28 @@ def scaled(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constex
 
 
 @triton.jit
+def boxes(a, b, c, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Descriptors that the host made: the copy engine's work."""
+    p = tl.program_id(0)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(trips):
+        acc = tl.dot(a.load([p * BM, k * BK]), b.load([k * BK, 0]), acc)
+    c.store([p * BM, 0], acc)
+
+
+@triton.jit
+def transposed(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """The second factor lies the other way round in memory."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(trips):
+        x = tl.load(a + rm[:, None] * n + k * BK + rk[None, :])
+        y = tl.load(b + rn[:, None] * n + k * BK + rk[None, :])
+        acc = tl.dot(x, tl.trans(y), acc)
+    tl.store(c + rm[:, None] * BN + rn[None, :], acc)
+
+
+@triton.jit
 def chained(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """Each turn multiplies what the one before stored: no load of `a` may run ahead of it."""
     rm, rk = tl.arange(0, BM), tl.arange(0, BK)
@@ -124,9 +147,9 @@ def attention(q, k, v, out, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constex
     tl.store(out + rm[:, None] * D + rd[None, :], acc / total[:, None])
 
 
-def numbers(*shape: int, kind: Any = np.float16) -> Array:
+def numbers(*shape: int) -> Array:
     """Small random numbers, the same ones each time."""
-    return np.random.default_rng(len(shape)).integers(-4, 5, shape).astype(kind)
+    return np.random.default_rng(len(shape)).integers(-4, 5, shape).astype(np.float16)
 
 
 Launch = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]
@@ -136,8 +159,9 @@ def _sums(rows: int, columns: int) -> Array:
     return np.zeros((rows, columns), np.float32)
 
 
-def _product(trips: int, stages: int, kind: Any = np.float16, warps: int = 4) -> Launch:
-    a, b = numbers(128, 32 * max(trips, 1), kind=kind), numbers(32 * max(trips, 1), 64, kind=kind)
+def turns(trips: int, stages: int, warps: int = 4) -> Launch:
+    """A loop of so many turns, pipelined with so many slots."""
+    a, b = numbers(128, 32 * max(trips, 1)), numbers(32 * max(trips, 1), 64)
     arguments = (a, b, _sums(128, 64), a.shape[1], trips, 64, 64, 32)
     return product, (2,), arguments, {"num_stages": stages, "num_warps": warps}
 
@@ -166,24 +190,39 @@ def _stored(kernel: Any) -> Launch:
     return kernel, (1,), (a, b, _sums(4 * 64, 32), 32, 4, 64, 32, 32), {}
 
 
+def _boxes(trips: int) -> Launch:
+    """The last rows, and the last columns of the factor, lie outside of the arrays."""
+    a, b, c = numbers(120, 32 * trips + 24), numbers(32 * trips + 24, 64), _sums(120, 64)
+    shapes = (a, [64, 32]), (b, [32, 64]), (c, [64, 64])
+    given = [TensorDescriptor.from_tensor(array, shape) for array, shape in shapes]
+    return boxes, (2,), (*given, trips + 1, 64, 64, 32), {}
+
+
+def _transposed() -> Launch:
+    a, b = numbers(64, 160), numbers(64, 160)
+    return transposed, (1,), (a, b, _sums(64, 64), 160, 5, 64, 64, 32), {}
+
+
 def _attention() -> Launch:
     q, k, v = numbers(128, 64), numbers(192, 64), numbers(192, 64)
     return attention, (2,), (q, k, v, _sums(128, 64), 192, 64, 64, 64), {}
 
 
 LAUNCHES: dict[str, Callable[[], Launch]] = {
-    "no turns": lambda: _product(0, 3),
-    "one turn": lambda: _product(1, 3),
-    "three turns": lambda: _product(3, 3),
-    "six turns": lambda: _product(6, 3),
-    "two slots": lambda: _product(4, 2),
-    "five slots": lambda: _product(6, 5),
-    "eight warps": lambda: _product(4, 3, warps=8),
+    "no turns": lambda: turns(0, 3),
+    "one turn": lambda: turns(1, 3),
+    "three turns": lambda: turns(3, 3),
+    "six turns": lambda: turns(6, 3),
+    "two slots": lambda: turns(4, 2),
+    "five slots": lambda: turns(6, 5),
+    "eight warps": lambda: turns(4, 3, warps=8),
     "masks": _masked,
     "uneven turns": _uneven,
     "a ring used again": _twice,
     "a factor is computed": _scaled,
     "what is stored": lambda: _stored(written),
+    "a transposed factor": _transposed,
+    "boxes": lambda: _boxes(6),
     "attention": _attention,
 }
 

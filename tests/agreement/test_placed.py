@@ -15,7 +15,7 @@ from blockstep.errors import TritonError
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Refused
 from blockstep.runtime import redirect, session
-from tests.agreement.loops_of_products import LAUNCHES, in_order
+from tests.agreement.loops_of_products import LAUNCHES, in_order, turns
 from tests.agreement.placed import placed_agree, placing
 from tests.agreement.test_rows import STEP_ONLY
 from tests.fuzz.case import loaded
@@ -46,7 +46,15 @@ def test_passes_keep_the_bits_of_a_loop_of_products(name: str) -> None:
     kernel, grid, arguments, named = LAUNCHES[name]()
     stages = placed_agree(kernel, grid, *arguments, **named)
     last = [stage for stage in stages if stage.name == "pipeline"]
-    assert any("async_copy" in stage.text and "slot" in stage.text for stage in last)
+    copy = "tensor_copy" if name == "boxes" else "async_copy"
+    assert any(copy in stage.text and "slot" in stage.text for stage in last)
+
+
+@settings(max_examples=8, deadline=None, database=None)
+@given(trips=st.integers(0, 9), stages=st.integers(1, 6), warps=st.sampled_from([4, 8]))
+def test_any_number_of_turns_and_slots(trips: int, stages: int, warps: int) -> None:
+    kernel, grid, arguments, named = turns(trips, stages, warps)
+    placed_agree(kernel, grid, *arguments, **named)
 
 
 def test_a_load_does_not_run_ahead_of_a_store_to_what_it_reads() -> None:

@@ -10,14 +10,22 @@ import pytest
 
 from blockstep.interp.grid.asynchronous import Hazard
 from blockstep.interp.grid.memory import Suspicion
-from blockstep.ir import Function, Operation
+from blockstep.ir import Function, Operation, Value
 from blockstep.language import types as ty
 from blockstep.language.op import OPS
 from tests.agreement.agree import Disagreement, compare
 from tests.agreement.loops_of_products import LAUNCHES
 from tests.agreement.placed import Launch
 
-NAMES = ("six turns", "two slots", "uneven turns", "a ring used again", "masks", "attention")
+NAMES = (
+    "six turns",
+    "two slots",
+    "uneven turns",
+    "a ring used again",
+    "masks",
+    "attention",
+    "boxes",
+)
 
 
 def run(name: str, plant: Callable[[Function], None] = lambda function: None) -> None:
@@ -56,7 +64,10 @@ def test_without_a_bug_nothing_is_found(name: str) -> None:
     run(name)
 
 
-@pytest.mark.parametrize(("name", "number"), places("barrier"))
+SPARE = ("boxes", 0)  # every lane waits for the engine itself; the other barrier is for the copies
+
+
+@pytest.mark.parametrize(("name", "number"), [p for p in places("barrier") if p != SPARE])
 def test_a_removed_barrier_is_found(name: str, number: int) -> None:
     with pytest.raises(Hazard, match="no barrier behind the wait|may still read"):
         run(name, lambda function: remove(of(function, "barrier")[number]))
@@ -87,8 +98,9 @@ def test_a_removed_commit_is_found(name: str, number: int) -> None:
 def test_a_block_of_the_next_slot_is_found(name: str, number: int) -> None:
     def next_slot(function: Function) -> None:
         slot = of(function, "slot")[number]
-        count = slot.operands[0].producer.attributes["slots"]
-        one, last, zero = (_constant(value, slot) for value in (1, count, 0))
+        ring = slot.operands[0].producer
+        assert ring is not None
+        one, last, zero = (_constant(value, slot) for value in (1, ring.attributes["slots"], 0))
         more = _made("add", [slot.operands[1], one], ty.int32, slot)
         past = _made("eq", [more, last], ty.int1, slot)
         slot.set_operand(1, _made("select", [past, zero, more], ty.int32, slot))
@@ -127,6 +139,35 @@ def test_a_ring_of_too_few_slots_is_found(name: str, number: int) -> None:
         run(name, fewer)
 
 
+@pytest.mark.parametrize(("name", "number"), places("phase_wait"))
+def test_a_removed_wait_for_the_engine_is_found(name: str, number: int) -> None:
+    with pytest.raises(Hazard, match="reads a slot while the copy into it is still under way"):
+        run(name, lambda function: remove(of(function, "phase_wait")[number]))
+
+
+@pytest.mark.parametrize(("name", "number"), places("phase_wait"))
+@pytest.mark.parametrize("phase", [0, 1])
+def test_a_phase_that_does_not_turn_is_found(name: str, number: int, phase: int) -> None:
+    def fixed(function: Function) -> None:
+        wait = of(function, "phase_wait")[number]
+        wait.set_operand(2, _constant(phase, wait))
+
+    with pytest.raises(Hazard, match="reads a slot (while|into)"):
+        run(name, fixed)
+
+
+@pytest.mark.parametrize(("name", "number"), places("tensor_copy"))
+@pytest.mark.parametrize("difference", [-16, 16])
+def test_a_wrong_number_of_announced_bytes_is_found(
+    name: str, number: int, difference: int
+) -> None:
+    def changed(function: Function) -> None:
+        of(function, "tensor_copy")[number].attributes["announced"] += difference
+
+    with pytest.raises(Hazard, match="waits for a phase that no copy ends"):
+        run(name, changed)
+
+
 def test_a_finding_names_the_operation_its_line_and_the_program() -> None:
     with pytest.raises(Hazard) as raised:
         run("uneven turns", lambda function: remove(of(function, "barrier")[0]))
@@ -138,13 +179,13 @@ def test_a_finding_names_the_operation_its_line_and_the_program() -> None:
     assert f"line {found.span.line}" in str(raised.value)
 
 
-def _made(name: str, operands: list, kind: ty.dtype, before: Operation):  # type: ignore[no-untyped-def, type-arg]
+def _made(name: str, operands: list[Value], kind: ty.dtype, before: Operation) -> Value:
     made = Operation(OPS[name], operands, [kind], {})
     made.insert_before(before)
     return made.results[0]
 
 
-def _constant(value: int, before: Operation):  # type: ignore[no-untyped-def]
+def _constant(value: int, before: Operation) -> Value:
     made = Operation(OPS["constant"], [], [ty.int32], {"type": ty.int32, "value": value})
     made.insert_before(before)
     return made.results[0]

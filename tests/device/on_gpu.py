@@ -5,7 +5,8 @@
 Each launch runs on copies of its arguments with machine `gpu`, then as the test asked for. What both
 left in memory must be the same bits; floats may differ by `ULPS` units (approximate functions and
 contraction), and a launch whose instances meet in atomics is compared where its test compares. What
-differs is listed at the end, and in the file that BLOCKSTEP_GPU_REPORT names.
+differs is listed at the end, and in the file that BLOCKSTEP_GPU_REPORT names. BLOCKSTEP_GPU_EXACT=1
+asks for exact code: no contraction, IEEE division and square root.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ def _on_gpu(before: Any, function: Any, args: Any, kwargs: Any, grid: Any) -> An
     """The arguments after the launch ran on the GPU, or the exception."""
     given = copies([*args, *kwargs.values()])
     named = dict(zip(kwargs, given[len(args) :], strict=True))
+    if os.environ.get("BLOCKSTEP_GPU_EXACT") == "1":
+        named["enable_fp_fusion"] = False
     chosen = replace(session.current().options, machine="gpu", judged=False, programs=None)
     with session.sharing(session.make(chosen, None)):
         before(function, tuple(given[: len(args)]), named, grid=grid, warmup=False)

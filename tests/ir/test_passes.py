@@ -1,21 +1,28 @@
 """Each `.ir` file beside this one: a pass, the IR it is given, and what the result must say.
 
-# RUN: simplify
+# RUN: simplify            (or `place {num_warps=1}`: the pass with other options)
 # CHECK: text      some later line contains it
 # CHECK-NEXT: text   the very next line does
 # CHECK-NOT: text   no line up to the next CHECK (or the end) does
 # -----            another function with its own checks
 """
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from blockstep.compiler.passes import PASSES, PIPELINE, apply, run
+from blockstep.compiler.analysis import Hint
+from blockstep.compiler.compile import pipeline, reasons
+from blockstep.compiler.lower import Options
+from blockstep.compiler.passes import Pass, apply, run
 from blockstep.ir import dump, parse, verify
 
 FOLDER = Path(__file__).parent
+PASSES = {one.name: one for one in pipeline(Options(), {})}
 
 
 def cases() -> Iterator[tuple[str, str, str]]:
@@ -33,9 +40,21 @@ def test_pass(label: str, name: str, text: str) -> None:
     code = "\n".join(line for line in text.splitlines() if not line.strip().startswith("#"))
     function = parse(code)
     verify(function)
-    apply(PASSES[name], function)
+    apply(chosen(name, [p.name for p in function.parameters]), function)
     verify(function)
     check(text, dump(function))
+
+
+def chosen(text: str, parameters: list[str]) -> Pass:
+    """A pass and its options: `place {num_warps=1, divisible=16}` says of all parameters that they
+    are divisible by 16."""
+    name, _, rest = text.partition(" ")
+    one: Any = PASSES[name]
+    options = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", rest)}
+    if (divisor := options.pop("divisible", None)) is not None:
+        one = replace(one, hints={parameter: Hint(divisor) for parameter in parameters})
+    made: Pass = replace(one, **options)
+    return made
 
 
 def check(wanted: str, got: str) -> None:
@@ -61,7 +80,11 @@ def absent(banned: list[str], lines: list[str], got: str) -> None:
 
 
 def test_every_pass_has_a_file() -> None:
-    assert {name for _, name, _ in cases()} == {one.name for one, _ in PIPELINE}
+    assert {name.partition(" ")[0] for _, name, _ in cases()} == set(PASSES)
+
+
+def test_every_pass_has_a_reason_to_stand_where_it_does() -> None:
+    assert all(reason for _, reason in reasons(Options(), {}))
 
 
 def test_the_pipeline_stops_after_the_pass_that_is_named() -> None:

@@ -2,7 +2,8 @@
 
 Invariant: a test passes only if its library's kernels were launched, the machines agreed on every
 launch, bits and findings, and no finding of any severity was made, except those that the test names
-with `@pytest.mark.faulty("kind", …)` and explains.
+with `@pytest.mark.faulty("kind", …)` and explains. With BLOCKSTEP_MACHINE=gpu the kernels are compiled
+and run on a device, where nothing is judged.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import blockstep
-from blockstep import diagnostics
+from blockstep import diagnostics, knobs
 from blockstep.findings import Report
 from blockstep.runtime import redirect
 from tests.agreement.in_place import agreeing_in_place
@@ -60,11 +63,31 @@ def redirected() -> Iterator[None]:
         blockstep.uninstall()
 
 
+@contextmanager
+def _counted() -> Iterator[list[str]]:
+    """The names of the kernels that are launched."""
+    launched: list[str] = []
+
+    def note(told: Any) -> None:
+        launched.append(str(told.get()["name"]))
+
+    knobs.runtime.launch_enter_hook.add(note)
+    try:
+        yield launched
+    finally:
+        knobs.runtime.launch_enter_hook.remove(note)
+
+
 @pytest.fixture(autouse=True)
 def report(request: pytest.FixtureRequest, redirected: None) -> Iterator[Report]:
     """The report on what the test launched; it has to be clean."""
     if request.node.get_closest_marker("outside"):
         yield Report()
+        return
+    if os.environ.get("BLOCKSTEP_MACHINE") == "gpu":
+        with _counted() as launches:
+            yield Report()
+        assert launches, "no kernel was launched"
         return
     marker = request.node.get_closest_marker("faulty")
     with blockstep.check() as report, agreeing_in_place() as compared:

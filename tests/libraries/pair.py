@@ -51,6 +51,9 @@ def _tensors(result: Any) -> list[torch.Tensor]:
 def _backward(results: list[torch.Tensor]) -> None:
     """From weights that depend on the place, so that a permuted gradient shows."""
     live = [result for result in results if result.grad_fn is not None]
-    weights = [torch.linspace(-1, 1, r.numel(), dtype=r.dtype).reshape(r.shape) for r in live]
+    weights = [
+        torch.linspace(-1, 1, r.numel(), dtype=r.dtype, device=r.device).reshape(r.shape)
+        for r in live
+    ]
     if live:
         torch.autograd.backward(live, weights)

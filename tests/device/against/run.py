@@ -122,7 +122,9 @@ def main(words: list[str]) -> int:
             kept = launch(case, told.seed)
         except Exception as error:  # noqa: BLE001 (what does not compile is a result)
             found[f"!{case.key}"] = _words(error)
-            if "CUDA error" in str(error) or type(error).__name__ == "KernelFault":  # no launch of this process can succeed any more
+            if (
+                "CUDA error" in str(error) or type(error).__name__ == "KernelFault"
+            ):  # no launch of this process can succeed any more
                 save(target, found)
                 _go_on(told, done)
             continue
