@@ -74,7 +74,7 @@ class Shortcut:
         arrays = arrays_of(bound)
         if not arrays or not all(devices_hold(bound, a.view) for a in arrays if a.view is not None):
             return
-        stream = _asker([a.value for a in arrays])
+        stream = _asker([a.value.base if a.kind == "descriptor" else a.value for a in arrays])
         read = self._try(args, kwargs)
         if read is not None and stream is not None:
             self._entries[read[0]] = prepared, stream
