@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from blockstep.ir.core import Operation, Value
+from blockstep.language import types as ty
 
 
 def in_flight(operation: Operation) -> bool:
     """Whether it is a product whose sums another operation waits for."""
     return operation.name == "dot" and bool(operation.attributes.get("in_flight"))
+
+
+def sums(operation: Operation) -> ty.dtype:
+    """The type in which a matrix unit adds: products of float16 in float16 if the
+    result is to be that."""
+    out = operation.results[0].type.scalar
+    if out.is_int():
+        return ty.int32
+    if out.is_fp64():
+        return ty.float64
+    factors = [v.type.scalar for v in operation.operands[:2]]
+    return ty.float16 if out.is_fp16() and all(f.is_fp16() for f in factors) else ty.float32
 
 
 def users(products: Iterable[Operation]) -> Iterator[tuple[Operation, int]]:
@@ -43,4 +56,4 @@ def handed_on(user: Operation, index: int) -> list[Value]:
     return [owner.results[index]] if user.name == "yield" else []
 
 
-__all__ = ["handed_on", "in_flight", "users"]
+__all__ = ["handed_on", "in_flight", "sums", "users"]

@@ -40,16 +40,22 @@ class LazyDict:
 
 
 class MissingCode(UnsupportedError, KeyError):
-    """Generated code was asked for, and nothing was generated."""
+    """Code was asked for that was not generated."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class Code(dict[str, Any]):
-    """Generated code by kind ("ptx", "cubin", ...)."""
+    """Generated code by kind: "ir" (block IR), "placed" (block IR with layouts), "llir", "ptx",
+    "cubin"."""
 
     def __missing__(self, kind: str) -> Any:
+        if self:
+            raise MissingCode(
+                f"unsupported: there is no {kind!r}: blockstep has representations of its own\n"
+                f"help: asm has {', '.join(map(repr, self))}"
+            )
         raise MissingCode(f"unsupported: no {kind!r} was generated: this kernel is interpreted")
 
 

@@ -6,8 +6,11 @@ the compiled kernel's metadata.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
+from blockstep import knobs
 from blockstep.language.function import JITFunction
 from blockstep.runtime.refusal import CallError
 
@@ -47,6 +50,15 @@ DEFAULTS: dict[str, Any] = {
 }
 OPTIONS = tuple(DEFAULTS)
 _REFUSED = ("device", "device_type", "stream")
+_CLUSTERS = 90  # the first architecture with clusters of CTAs
+
+
+class BadWarps(CallError, AssertionError):
+    """A number of warps that no CTA has; in Triton this is an assertion."""
+
+
+class NoClusters(CallError, ValueError):
+    """Several CTAs for each program instance, where the architecture knows no clusters."""
 
 
 def split_options(
@@ -56,6 +68,7 @@ def split_options(
 
     A name that is both goes to the kernel and is an option too, as in Triton."""
     options, named = dict(DEFAULTS), {}
+    options["arch"] = knobs.runtime.override_arch
     parameters = frozenset(function.arg_names)
     for key, value in kwargs.items():
         if key in parameters:
@@ -73,10 +86,27 @@ def check_options(options: dict[str, Any]) -> None:
     """Raises CallError for a number of warps, stages or CTAs that no launch has."""
     warps = options["num_warps"]
     if not isinstance(warps, int) or warps <= 0 or warps & (warps - 1):
-        raise CallError(
+        raise BadWarps(
             "num_warps", f"num_warps must be a power of 2, not {warps!r}", fix="num_warps=4"
         )
     for key in ("num_stages", "num_ctas"):
         value = options[key]
         if not isinstance(value, int) or value < (0 if key == "num_stages" else 1):
             raise CallError(key, f"{key} must be a positive integer, not {value!r}", fix=f"{key}=1")
+    asked = asked_architecture(options)
+    if options["num_ctas"] > 1 and asked is not None and asked < _CLUSTERS:
+        raise NoClusters(
+            "num_ctas", f"num_ctas > 1 requires NVIDIA SM90+ (Hopper), not sm{asked}", fix="num_ctas=1"
+        )
+
+
+def asked_architecture(options: Mapping[str, Any]) -> int | None:
+    """The architecture that a launch is to be compiled for (90 for "sm90"), if it says so. Raises
+    CallError."""
+    name = options.get("arch")
+    if not name:
+        return None
+    match = re.fullmatch(r"sm_?(\d+)a?", str(name))
+    if match is None:
+        raise CallError("arch", f"arch is {name!r}, no name of an architecture", fix="arch='sm90'")
+    return int(match[1])

@@ -32,20 +32,13 @@ from blockstep.compiler.analysis.axis_arithmetic import (
 )
 from blockstep.compiler.analysis.axis_shapes import SHAPES
 from blockstep.compiler.analysis.facts import AxisFacts, meet_all, power_of_two, uniform, unknown
+from blockstep.compiler.options import Hint
 from blockstep.ir import Function, Operation, Region, Value
 from blockstep.language.op import Family
 
 WIDEST = 16  # bytes of one access
 TURNS = 6  # of a loop, before what still changes is taken as unknown
 Facts = dict[Value, AxisFacts]
-
-
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """What is known of an argument at launch. A pointer is a multiple in bytes."""
-
-    divisible_by: int = 1
-    nonnegative: bool = False
 
 
 def analyse(

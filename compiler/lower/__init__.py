@@ -26,7 +26,7 @@ from blockstep.compiler.lower import (
 )
 from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered
 from blockstep.compiler.lower.module import Module, Parameter, lower
-from blockstep.compiler.lower.options import Options
+from blockstep.compiler.options import Options
 
 __all__ = [
     "LOWERINGS",

@@ -1,9 +1,9 @@
 """The PTX of one atomic access.
 
-`red` for several words whose old values are not wanted; of one word the assembler sees to that. The
-extremes of floats are those of their bits: the signed
-maximum where the new value is positive, the unsigned minimum where it is negative, and the other way
-round. Sources: PTX ISA, atom and red.
+`red` for several words whose old values are not wanted; of one word the assembler sees to that. It
+can release but not acquire, and no later step can tell what it read. The extremes of floats are those
+of their bits: the signed maximum where the new value is positive, the unsigned minimum where it is
+negative, and the other way round. Sources: PTX ISA, atom and red.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def rmw(
     outputs = count if wanted or count == 1 else 0
     scope = order[order.rindex(".") :]
     sem = order[: -len(scope)]
-    name = f"atom.global{scope}{sem}" if outputs else f"red{order}.global"
+    name = f"atom.global{scope}{sem}" if outputs else f"red{_RED[sem]}{scope}.global"
     if combine in ("max", "min") and kind.is_floating():
         bits, other = bits_of(kind), "min" if combine == "max" else "max"
         made = [
@@ -104,6 +104,10 @@ def rmw(
     return Instruction(
         _text(f"{name}.{_suffix(combine, kind, width, count)}", outputs, count), outputs
     )
+
+
+_RED = {".relaxed": ".relaxed", ".acquire": ".relaxed",
+        ".release": ".release", ".acq_rel": ".release"}  # fmt: skip
 
 
 def _text(name: str, outputs: int, words: int) -> str:

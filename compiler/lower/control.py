@@ -4,7 +4,7 @@ takes the same way."""
 from __future__ import annotations
 
 from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered, lowers
-from blockstep.compiler.lower.text import Item
+from blockstep.compiler.lower.text import Item, Phi
 from blockstep.ir import Operation, Region, Value
 
 
@@ -80,32 +80,73 @@ def _for(lw: Lowering, operation: Operation) -> None:
     kind = body.arguments[0].type
     goes_on = _loop_test(lw, operation, kind)
     names = b.name("loop"), b.name("done")
+    used = [sorted(lw.demand[v]) for v in body.arguments[1:]]
+    given = [_split(lw, item, kept) for item, kept in zip(carried, used, strict=True)]
     before = b.block
     b.choose(goes_on(lower.name), names[0], names[1])
     b.label(names[0])
     index = b.phi(lw.type_of(body.arguments[0]))
     index.add(lower.name, before)
     lw.bind(body.arguments[0], index.name)
-    phis = []
-    for argument, item in zip(body.arguments[1:], carried, strict=True):
-        phi = b.phi(lw.type_of(argument))
-        phi.add(item.name, before)
-        lw.bind(argument, phi.name)
-        phis.append(phi)
+    phis = [_phis(lw, item, parts, before) for item, parts in zip(carried, given, strict=True)]
+    arguments = body.arguments[1:]
+    for argument, item, held, kept in zip(arguments, carried, phis, used, strict=True):
+        lw.bind(argument, _joined(lw, item, held, kept))
     last = region(lw, body)
-    yielded = _values(lw, last.operands)
+    ends = _values(lw, last.operands)
+    yielded = [_split(lw, item, kept) for item, kept in zip(ends, used, strict=True)]
     following = b.value(f"add {lw.type_of(body.arguments[0])} {index.name}, {step.name}")
     test = goes_on(following)
     after = b.block
     b.choose(test, names[0], names[1])
-    for phi, item in zip([index, *phis], [Item(following, kind), *yielded], strict=True):
-        phi.add(item.name, after)
+    index.add(following, after)
+    for held, parts in zip(phis, yielded, strict=True):
+        _add(held, parts, after)
     b.label(names[1])
-    for result, first, item in zip(operation.results, carried, yielded, strict=True):
-        phi = b.phi(lw.type_of(result))
-        phi.add(first.name, before)
-        phi.add(item.name, after)
-        lw.bind(result, phi.name)
+    left = [_phis(lw, item, parts, before) for item, parts in zip(carried, given, strict=True)]
+    for held, parts in zip(left, yielded, strict=True):
+        _add(held, parts, after)
+    for result, item, held, kept in zip(operation.results, carried, left, used, strict=True):
+        lw.bind(result, _joined(lw, item, held, kept))
+
+
+def _whole(item: Item) -> bool:
+    """Whether a loop carries a value as it is. Blocks of integers and pointers are carried one
+    element at a time, and only those that anybody uses: of neighbours, the first address."""
+    return item.count is None or item.kind.is_floating()
+
+
+def _split(lw: Lowering, item: Item, used: list[int]) -> list[str]:
+    """The parts that are carried."""
+    if _whole(item):
+        return [item.name]
+    parts = lw.parts(item)
+    return [parts[r] for r in used]
+
+
+def _phis(lw: Lowering, item: Item, parts: list[str], before: str) -> list[Phi]:
+    """A phi for each part, with its value from the block `before`."""
+    kind = item.type if _whole(item) else item.element
+    found = [lw.b.phi(kind) for _ in parts]
+    _add(found, parts, before)
+    return found
+
+
+def _add(phis: list[Phi], parts: list[str], block: str) -> None:
+    for phi, part in zip(phis, parts, strict=True):
+        phi.add(part, block)
+
+
+def _joined(lw: Lowering, item: Item, phis: list[Phi], used: list[int]) -> Item:
+    """The value again, behind the phis; nobody looks at the registers that were not carried."""
+    if _whole(item):
+        return Item(phis[0].name, item.kind, item.count)
+    name = "poison"
+    for phi, register in zip(phis, used, strict=True):
+        name = lw.b.value(
+            f"insertelement {item.type} {name}, {item.element} {phi.name}, i32 {register}"
+        )
+    return Item(name, item.kind, item.count)
 
 
 def _loop_test(lw: Lowering, operation: Operation, kind: object) -> object:

@@ -13,9 +13,10 @@ from typing import Any
 
 from blockstep.compiler.debug_info import DebugInfo
 from blockstep.compiler.layouts import redundant
-from blockstep.compiler.lower.options import Options
+from blockstep.compiler.lower.demand import Demand
 from blockstep.compiler.lower.plan import Plan
 from blockstep.compiler.lower.text import Builder, Item, scalar_type, vector
+from blockstep.compiler.options import Options
 from blockstep.ir import Function, Layout, Operation, Value, flight
 from blockstep.ir.layout import LANE_BITS
 from blockstep.language import types as ty
@@ -81,6 +82,7 @@ class Lowering:
         self.options = options
         self.b = Builder()
         self.items: dict[Value, Item] = {}
+        self.demand = Demand(function)
         self.plan = Plan()
         self.position = 0  # of the operation being lowered
         self.positions = {operation: i for i, operation in enumerate(function.walk())}

@@ -8,7 +8,7 @@ from blockstep.compiler.lower.cast import convert
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.text import Item
 from blockstep.compiler.placement import products
-from blockstep.ir import Operation
+from blockstep.ir import Operation, flight
 from blockstep.language import types as ty
 
 
@@ -17,12 +17,16 @@ def _dot(lw: Lowering, operation: Operation) -> None:
     (result,) = operation.results
     out = result.type.scalar
     acc = lw[operation.operands[2]] if len(operation.operands) > 2 else None
-    sums = ty.int32 if out.is_int() else ty.float64 if out.is_fp64() else ty.float32
+    shared = isinstance(operation.operands[1].layout, SharedLayout)
+    unit = shared or (products.is_fragment(lw.layout(result)) and _is_mma(lw, operation))
+    sums = flight.sums(operation)
+    if sums.is_fp16() and not unit:
+        sums = ty.float32
     if acc is not None:
         acc = convert(lw, acc, sums)
-    if isinstance(operation.operands[1].layout, SharedLayout):
+    if shared:
         found = wgmma.product(lw, operation, acc)
-    elif products.is_fragment(lw.layout(result)) and _is_mma(lw, operation):
+    elif unit:
         found = mma.product(lw, operation, acc)
     else:
         found = fma.product(lw, operation, acc, sums)

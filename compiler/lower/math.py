@@ -74,10 +74,14 @@ def _exp(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
     return _instruction(lw, "ex2.approx.f32", Item(power, x.kind, x.count))
 
 
+def _flushed(lw: Lowering, name: str, kinds: str = "f32") -> str:
+    return f"{name}{'.ftz' if lw.options.flush else ''}.{kinds}"
+
+
 @computes("exp2")
 def _exp2(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
     if _fast(lw, x):
-        return _instruction(lw, "ex2.approx.ftz.f32", x)
+        return _instruction(lw, _flushed(lw, "ex2.approx"), x)
     return _call(lw, "__nv_exp2f" if x.kind.is_fp32() else "__nv_exp2", x)
 
 
@@ -95,7 +99,7 @@ for _name in ("log", "log2", "sin", "cos", "erf"):
 @computes("sqrt")
 def _sqrt(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
     if _fast(lw, x):
-        return _instruction(lw, "sqrt.approx.ftz.f32", x)
+        return _instruction(lw, _flushed(lw, "sqrt.approx"), x)
     return _sqrt_rn(lw, attributes, kind, x)
 
 
@@ -107,14 +111,14 @@ def _sqrt_rn(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
 @computes("rsqrt")
 def _rsqrt(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
     if _fast(lw, x):
-        return _instruction(lw, "rsqrt.approx.ftz.f32", x)
+        return _instruction(lw, _flushed(lw, "rsqrt.approx"), x)
     return _call(lw, "__nv_rsqrtf" if x.kind.is_fp32() else "__nv_rsqrt", x)
 
 
 def _rounding(name: str, instruction: str) -> Any:
     def rule(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
         if x.kind.is_fp32():
-            return _instruction(lw, f"cvt.{instruction}.ftz.f32.f32", x)
+            return _instruction(lw, _flushed(lw, f"cvt.{instruction}", "f32.f32"), x)
         return Item(
             lw.b.call(x.type, f"llvm.{name}.{intrinsic_suffix(x)}", [str(x)]), x.kind, x.count
         )

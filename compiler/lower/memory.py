@@ -8,6 +8,7 @@ instruction, never a branch. What lanes hold more than once is loaded by each an
 from __future__ import annotations
 
 from blockstep.compiler.layouts import redundant
+from blockstep.compiler.lower.agree import agree
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.text import Item, bits_of, vector
 from blockstep.ir import Operation, Value
@@ -93,7 +94,10 @@ def _load(lw: Lowering, operation: Operation) -> None:
     pieces = []
     for registers in groups(lw.count(result), width):
         pieces.append(_load_group(lw, operation, result, told, registers))
-    lw.bind(result, pieces[0] if len(pieces) == 1 else lw.concatenate(pieces))
+    found = pieces[0] if len(pieces) == 1 else lw.concatenate(pieces)
+    if operation.attributes.get("volatile"):  # what changes meanwhile is one value for all
+        found = agree(lw, found, None if result.layout is None else lw.layout(result))
+    lw.bind(result, found)
 
 
 def _at(lw: Lowering, item: Item, register: int) -> str:

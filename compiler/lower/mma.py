@@ -7,7 +7,7 @@ from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering
 from blockstep.compiler.lower.text import Item
 from blockstep.compiler.placement import products
-from blockstep.ir import Layout, Operation
+from blockstep.ir import Layout, Operation, flight
 from blockstep.language import types as ty
 
 _NAMES = {"fp16": "f16", "bf16": "bf16", "fp32": "tf32", "fp8e4nv": "e4m3", "fp8e5": "e5m2",
@@ -26,18 +26,21 @@ def product(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
     step = 32 // size
     a_words = _words(lw, operation, 0, size)
     b_words = _words(lw, operation, 1, size)
-    kind = ty.int32 if result.type.scalar.is_int() else ty.float32
-    sums = _start(lw, acc, layout.per_lane, kind)
-    text = _instruction(a.type.scalar, b.type.scalar, kind, step)
+    kind = flight.sums(operation)
+    fragment = 2 if kind.is_fp16() else 4  # registers: those of float16 hold two sums each
+    sums = _start(lw, acc, layout.per_lane * fragment // 4, kind)
+    text = _instruction(a.type.scalar, b.type.scalar, kind, step, acc is None)
     steps = k // step
-    for first in range(0, layout.per_lane, 4):
-        row, column = _fragments(layout, first)
-        part = sums[first : first + 4]
+    for number in range(layout.per_lane // 4):
+        row, column = _fragments(layout, 4 * number)
+        part = sums[fragment * number :][:fragment]
         for i in range(steps):
             left = a_words[4 * (row * steps + i) :][:4]
             right = b_words[2 * (column * steps + i) :][:2]
             part = _multiply(lw, text, part, left, right, kind)
-        sums[first : first + 4] = part
+        sums[fragment * number : fragment * (number + 1)] = part
+    if kind.is_fp16():
+        return lanes.from_registers(lw, sums, kind, layout.per_lane)
     return lw.join(sums, kind, layout.per_lane)
 
 
@@ -48,9 +51,10 @@ def _words(lw: Lowering, operation: Operation, index: int, size: int) -> list[st
 
 
 def _start(lw: Lowering, acc: Item | None, count: int, kind: ty.dtype) -> list[str]:
+    """The registers that a product starts from."""
     if acc is not None:
-        return lw.parts(acc)
-    return ["0" if kind.is_int() else "0.0"] * count
+        return lanes.to_registers(lw, acc) if kind.is_fp16() else lw.parts(acc)
+    return ["0.0" if kind in (ty.float32, ty.float64) else "0"] * count
 
 
 def _fragments(layout: Layout, register: int) -> tuple[int, int]:
@@ -75,25 +79,32 @@ def _fragments(layout: Layout, register: int) -> tuple[int, int]:
     return row, column
 
 
-def _instruction(a: ty.dtype, b: ty.dtype, kind: ty.dtype, step: int) -> str:
+def _instruction(a: ty.dtype, b: ty.dtype, kind: ty.dtype, step: int, fresh: bool) -> str:
+    """Sums of integers wrap; those that start from nothing cannot reach the end of int32, so it is
+    all the same that the unit is told to stop there."""
     left, right = _NAMES[a.name], _NAMES[b.name]
-    sums = "s32" if kind.is_int() else "f32"
-    return f"mma.sync.aligned.m16n8k{step}.row.col.{sums}.{left}.{right}.{sums}"
+    sums = {"int32": "s32", "fp16": "f16", "fp32": "f32"}[kind.name]
+    end = ".satfinite" if kind.is_int() and fresh else ""
+    return f"mma.sync.aligned.m16n8k{step}.row.col{end}.{sums}.{left}.{right}.{sums}"
 
 
 def _multiply(
     lw: Lowering, text: str, sums: list[str], left: list[str], right: list[str], kind: ty.dtype
 ) -> list[str]:
-    letter, element = ("r", "i32") if kind.is_int() else ("f", "float")
-    constraints = [f"={letter}"] * 4 + ["r"] * 6 + [str(i) for i in range(4)]
+    count = len(sums)
+    letter, element = ("f", "float") if kind.is_fp32() else ("r", "i32")
+    constraints = [f"={letter}"] * count + ["r"] * 6 + [str(i) for i in range(count)]
     operands = [f"i32 {w}" for w in [*left, *right]] + [f"{element} {s}" for s in sums]
-    result = "{" + ", ".join([element] * 4) + "}"
+    result = "{" + ", ".join([element] * count) + "}"
+    held, x, y = (_places(*span) for span in ((0, count), (count, 4), (count + 4, 2)))
     made = lw.b.asm(
-        result,
-        f"{text} {{$0, $1, $2, $3}}, {{$4, $5, $6, $7}}, {{$8, $9}}, {{$0, $1, $2, $3}};",
-        ",".join(constraints), operands, effects=True,
-    )  # fmt: skip
-    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(4)]
+        result, f"{text} {held}, {x}, {y}, {held};", ",".join(constraints), operands, effects=True
+    )
+    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(count)]
+
+
+def _places(first: int, count: int) -> str:
+    return "{" + ", ".join(f"${first + i}" for i in range(count)) + "}"
 
 
 def _double(lw: Lowering, operation: Operation, acc: Item | None) -> Item:

@@ -9,13 +9,16 @@ from typing import Any
 from blockstep.compiler.faults import FAULTS
 from blockstep.compiler.lower import control
 from blockstep.compiler.lower.core import SHARED, Lowering, Unlowered
-from blockstep.compiler.lower.options import Options
 from blockstep.compiler.lower.tensor_copy import Map
 from blockstep.compiler.lower.text import Item, scalar_type
+from blockstep.compiler.options import Options
 from blockstep.errors import UnsupportedError
 from blockstep.ir import Function, Value
 
 WARP = 32
+_KEEPS_DENORMALS = (
+    "!llvm.module.flags = !{!1000000}", '!1000000 = !{i32 4, !"nvvm-reflect-ftz", i32 0}',
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,10 @@ def _argument(lw: Lowering, value: Value, kind: str, name: str) -> Item:
 
 
 def _text(lw: Lowering, declared: list[str]) -> str:
-    threads = lw.options.num_warps * WARP
+    kernel = {"nvvm.reqntid": lw.options.num_warps * WARP}
+    if lw.options.maxnreg:
+        kernel["nvvm.maxnreg"] = lw.options.maxnreg
+    told = " ".join(f'"{name}"="{value}"' for name, value in kernel.items())
     scope = f" !dbg {lw.places.kernel}" if lw.places is not None else ""
     lines = [
         'target triple = "nvptx64-nvidia-cuda"',
@@ -142,9 +148,10 @@ def _text(lw: Lowering, declared: list[str]) -> str:
         *[f"  {name} = alloca [{n} x i8], align 8" for name, n in lw.locals.items()],
         *lw.b.lines,
         "}",
-        f'attributes #0 = {{ "nvvm.reqntid"="{threads}" }}',
+        f"attributes #0 = {{ {told} }}",
         "attributes #1 = { convergent nounwind }",
         *([lw.places.text()] if lw.places is not None else []),
+        *(() if lw.options.flush else _KEEPS_DENORMALS),
     ]
     return "\n".join(lines) + "\n"
 

@@ -44,13 +44,13 @@ def _broadcast(lw: Lowering, operation: Operation) -> None:
     source, target = lw.layout(x), lw.layout(result)
     where = {source.element(r, 0, 0): r for r in reversed(range(source.per_lane))}
     registers = [
-        where[_narrowed(target.element(r, 0, 0), target.shape, source.shape)]
+        where[narrowed(target.element(r, 0, 0), target.shape, source.shape)]
         for r in range(target.per_lane)
     ]
     lw.bind(result, lw.pick(lw[x], registers))
 
 
-def _narrowed(flat: int, shape: tuple[int, ...], smaller: tuple[int, ...]) -> int:
+def narrowed(flat: int, shape: tuple[int, ...], smaller: tuple[int, ...]) -> int:
     """The flat index of an element when some axes shrink to length 1."""
     found, scale = 0, 1
     for n, m in zip(reversed(shape), reversed(smaller), strict=True):

@@ -16,7 +16,7 @@ from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering, Unlowered
 from blockstep.compiler.lower.text import Item
 from blockstep.compiler.placement import products
-from blockstep.ir import Layout, Operation
+from blockstep.ir import Layout, Operation, flight
 from blockstep.language import types as ty
 
 _NAMES = {"fp16": "f16", "bf16": "bf16", "fp32": "tf32", "fp8e4nv": "e4m3", "fp8e5": "e5m2",
@@ -78,13 +78,14 @@ def product(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
         words: list[str] = []
     else:
         words = lanes.to_registers(lw, lw[a])
-    text = _instruction(a.type.scalar, b.type.scalar, result.type.scalar, n)
+    kind = flight.sums(operation)
+    text = _instruction(a.type.scalar, b.type.scalar, kind, n)
     per_tile = n // 2
     count = layout.per_lane
-    parts = lw.parts(acc) if acc is not None else None
-    kind = ty.int32 if result.type.scalar.is_int() else ty.float32
+    parts = _registers(lw, acc) if acc is not None else None
     found: list[str] = []
     tiles = count // per_tile
+    held = per_tile // 2 if kind.is_fp16() else per_tile  # registers of a tile
     steps = k // step
     for number in range(tiles):
         row, column = _origin(layout, number * per_tile)
@@ -97,14 +98,25 @@ def product(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
                 first = 4 * (_m_tile(layout, number * per_tile) * steps + i)
                 operands.append(words[first : first + 4])
             operands[-1].append(_at(lw, bases[1], b_tile.offset(column, i * step)))
-        mine = None if parts is None else parts[number * per_tile : (number + 1) * per_tile]
+        mine = None if parts is None else parts[number * held : (number + 1) * held]
         found += _emit(
-            lw, text, operands, mine, per_tile, a_tile, b_tile, size, kind,
+            lw, text, operands, mine, held, a_tile, b_tile, size, kind,
             first=number == 0, last=number == tiles - 1,
         )  # fmt: skip
     if not operation.attributes.get("in_flight"):
         found = _wait(lw, 0, found, kind)
-    return lw.join(found, kind, count)
+    return _joined(lw, found, kind, count)
+
+
+def _registers(lw: Lowering, item: Item) -> list[str]:
+    """Sums as the unit holds them: two of float16 in a register."""
+    return lanes.to_registers(lw, item) if item.kind.is_fp16() else lw.parts(item)
+
+
+def _joined(lw: Lowering, registers: list[str], kind: ty.dtype, count: int | None) -> Item:
+    if kind.is_fp16():
+        return lanes.from_registers(lw, registers, kind, count)
+    return lw.join(registers, kind, count)
 
 
 def _groups(layout: Layout) -> int:
@@ -148,11 +160,11 @@ def _at(lw: Lowering, base: str, offset: int) -> str:
     return lw.b.value(f"add i64 {base}, {offset >> 4}") if offset else base
 
 
-def _instruction(a: ty.dtype, b: ty.dtype, out: ty.dtype, n: int) -> str:
+def _instruction(a: ty.dtype, b: ty.dtype, kind: ty.dtype, n: int) -> str:
     """The instruction without its operands."""
     left, right = _NAMES[a.name], _NAMES[b.name]
     k = 32 // a.itemsize
-    sums = "s32" if out.is_int() else "f32"
+    sums = {"int32": "s32", "fp16": "f16", "fp32": "f32"}[kind.name]
     return f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{sums}.{left}.{right}"
 
 
@@ -161,7 +173,7 @@ def _emit(
     a_tile: Tile | None, b_tile: Tile, size: int, kind: ty.dtype, *, first: bool, last: bool,
 ) -> list[str]:  # fmt: skip
     """All k steps of one block as one inline assembly text."""
-    letter, element = ("r", "i32") if kind.is_int() else ("f", "float")
+    letter, element = ("f", "float") if kind.is_fp32() else ("r", "i32")
     sums = "{" + ", ".join(f"${i}" for i in range(per_tile)) + "}"
     place = per_tile * (1 if acc is None else 2)
     lines = [".reg .pred p;"]
@@ -217,18 +229,18 @@ def wait(lw: Lowering, pending: int, items: Sequence[Item]) -> list[Item]:
     if not items:
         lw.b.asm("void", f"wgmma.wait_group.sync.aligned {pending};", "~{memory}", [])
         return []
-    parts = [p for item in items for p in lw.parts(item)]
-    found = _wait(lw, pending, parts, items[0].kind)
+    held = [_registers(lw, item) for item in items]
+    found = _wait(lw, pending, [p for parts in held for p in parts], items[0].kind)
     made, start = [], 0
-    for item in items:
-        count = item.count or 1
-        made.append(lw.join(found[start : start + count], item.kind, item.count))
-        start += count
+    for item, parts in zip(items, held, strict=True):
+        mine = found[start : start + len(parts)]
+        made.append(_joined(lw, mine, item.kind, item.count))
+        start += len(parts)
     return made
 
 
 def _wait(lw: Lowering, pending: int, parts: list[str], kind: ty.dtype) -> list[str]:
-    letter, element = ("r", "i32") if kind.is_int() else ("f", "float")
+    letter, element = ("f", "float") if kind.is_fp32() else ("r", "i32")
     count = len(parts)
     result = "{" + ", ".join([element] * count) + "}" if count > 1 else element
     constraints = [f"={letter}"] * count + [str(i) for i in range(count)] + ["~{memory}"]

@@ -3,24 +3,24 @@
 The language's operations happen one after another, a block at a time; the lanes of a CTA do not wait
 for each other. Where one access may touch what another lane's earlier access touches, and one of them
 writes, a barrier goes between. Two accesses need none if every lane reads and writes its own elements
-alone: the same pointers, held in the same layout without copies. What two pointers may point to is
-told by the parameter they come from; a pointer from elsewhere may point anywhere. Two parameters are
-taken for different memory (`together` says otherwise, for a launch that passes one array twice).
+alone: the same pointers, held in the same layout without copies, in the same iteration of the loop
+that makes them (or in iterations that lie apart); nor do atomics that add up in any order. What two
+pointers may point to is told by the parameter they come from; a pointer from elsewhere may point
+anywhere. Two parameters are taken for different memory (`together` says otherwise, for a launch that
+passes one array twice).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from blockstep.compiler.passes.distance import are_apart, lies_inside
+from blockstep.compiler.passes.ordering import WRITES, roots_of
 from blockstep.ir import Function, Layout, Operation, Region, Value
+from blockstep.ir.layout import rank
 from blockstep.language.op import OPS
 
 READS = frozenset({"load", "async_copy", "atomic_load"})
-WRITES = frozenset({"store", "atomic_store", "atomic_rmw", "atomic_cas"})
-_THROUGH = frozenset(
-    {"addptr", "splat", "broadcast", "expand_dims", "reshape", "permute", "convert", "hint",
-     "box_pointers", "bitcast", "gather", "flip"}
-)  # fmt: skip
 _POINTER = {"async_copy": 3}
 ANYWHERE = None
 
@@ -39,12 +39,26 @@ class Barriers:
         _Walk(function, self.together).region(function.body, _State())
 
 
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """An access since the last barrier; `loop`: in an earlier iteration of it, which made another
+    pointer."""
+
+    operation: Operation
+    loop: Operation | None = None
+
+    def again(self, loop: Operation) -> _Access:
+        """As the next iteration of a loop sees it."""
+        made_anew = lies_inside(_pointer(self.operation), loop)
+        return _Access(self.operation, loop) if made_anew else self
+
+
 @dataclass(slots=True)
 class _State:
     """Accesses since the last barrier."""
 
-    reads: list[Operation] = field(default_factory=list)
-    writes: list[Operation] = field(default_factory=list)
+    reads: list[_Access] = field(default_factory=list)
+    writes: list[_Access] = field(default_factory=list)
 
     def join(self, other: _State) -> None:
         """Either may have come before."""
@@ -53,6 +67,11 @@ class _State:
 
     def copy(self) -> _State:
         return _State(list(self.reads), list(self.writes))
+
+    def begin_again(self, loop: Operation) -> None:
+        """From the end of an iteration to the start of the next."""
+        self.reads = [access.again(loop) for access in self.reads]
+        self.writes = [access.again(loop) for access in self.writes]
 
 
 class _Walk:
@@ -66,42 +85,13 @@ class _Walk:
             for root in self.of(_pointer(operation))
         }
 
-    # ---- where pointers come from
-
     def of(self, pointer: Value) -> frozenset[Root]:
         """The parameters whose memory a pointer may point to."""
         known = self.roots.get(pointer)
         if known is None:
-            self.roots[pointer] = frozenset()  # of a value that is carried round a loop
-            known = self.roots[pointer] = self._find(pointer)
+            found = {ANYWHERE if self.together else root for root in roots_of(pointer)}
+            known = self.roots[pointer] = frozenset(found)
         return known
-
-    def _find(self, pointer: Value) -> frozenset[Root]:
-        producer = pointer.producer
-        if producer is None:
-            return self._argument(pointer)
-        if producer.name in _THROUGH:
-            return self.of(producer.operands[0])
-        if producer.name == "select":
-            return self.of(producer.operands[1]) | self.of(producer.operands[2])
-        if producer.name == "for":
-            (body,) = producer.regions
-            return self.of(body.arguments[pointer.index + 1])
-        if producer.name == "if":
-            ends = [r.terminator.operands[pointer.index] for r in producer.regions]
-            return self.of(ends[0]) | self.of(ends[1])
-        return frozenset({ANYWHERE})
-
-    def _argument(self, pointer: Value) -> frozenset[Root]:
-        region = pointer.owner
-        assert isinstance(region, Region)
-        owner = region.parent
-        if isinstance(owner, Function):
-            return frozenset({ANYWHERE if self.together else pointer})
-        if owner is not None and owner.name == "for" and pointer.index:
-            carried = owner.operands[pointer.index + 2]
-            return self.of(carried) | self.of(region.terminator.operands[pointer.index - 1])
-        return frozenset({ANYWHERE})
 
     # ---- the walk
 
@@ -115,13 +105,20 @@ class _Walk:
             state.reads.clear()
             state.writes.clear()
         elif name in ("for", "while"):
-            for _ in range(2):  # the second time, what the first left behind comes before
-                for inner in operation.regions:
-                    self.region(inner, state)
+            self.loop(operation, state)
         elif name == "if":
             self.choice(operation, state)
         elif name in READS or name in WRITES:
             self.access(operation, state)
+
+    def loop(self, operation: Operation, state: _State) -> None:
+        """The second time, what the first left behind comes before; and there may be no time."""
+        skipped = state.copy()
+        for _ in range(2):
+            state.begin_again(operation)
+            for inner in operation.regions:
+                self.region(inner, state)
+        state.join(skipped)
 
     def choice(self, operation: Operation, state: _State) -> None:
         """Both ways start from the same state; afterwards either may have been taken."""
@@ -142,9 +139,9 @@ class _Walk:
             state.reads.clear()
             state.writes.clear()
         if operation.name in READS:
-            state.reads.append(operation)
+            state.reads.append(_Access(operation))
         else:
-            state.writes.append(operation)
+            state.writes.append(_Access(operation))
 
     def may_be_written(self, roots: frozenset[Root]) -> bool:
         """Memory that the kernel only reads needs no order."""
@@ -152,11 +149,14 @@ class _Walk:
             return bool(self.written)
         return bool(self.written & roots)
 
-    def meet(self, operation: Operation, roots: frozenset[Root], other: Operation) -> bool:
+    def meet(self, operation: Operation, roots: frozenset[Root], other: _Access) -> bool:
         """Whether two accesses may touch one element from two lanes."""
-        mine, theirs = _pointer(operation), _pointer(other)
-        if mine is theirs and _own_elements(mine):
+        mine, theirs = _pointer(operation), _pointer(other.operation)
+        if _commute(operation, other.operation):
             return False
+        plain = not any("atomic" in one.name for one in (operation, other.operation))
+        if mine is theirs and plain and _own_elements(mine):
+            return other.loop is not None and not are_apart(mine, other.loop)
         found = self.of(theirs)
         return bool(roots & found) or ANYWHERE in roots or ANYWHERE in found
 
@@ -165,9 +165,19 @@ def _pointer(operation: Operation) -> Value:
     return operation.operands[_POINTER.get(operation.name, 0)]
 
 
+def _commute(one: Operation, other: Operation) -> bool:
+    """Whether two atomics leave the same in either order, and tell nobody what they found."""
+    if one.name != "atomic_rmw" or other.name != "atomic_rmw":
+        return False
+    how = one.attributes["combine"]
+    silent = not one.results[0].uses and not other.results[0].uses
+    return bool(silent and how == other.attributes["combine"] and how != "xchg")
+
+
 def _own_elements(pointer: Value) -> bool:
     """Whether no two lanes hold the same element."""
     layout = pointer.layout
     if not isinstance(layout, Layout):
         return False
-    return all((*layout.lanes, *layout.warps, *layout.ctas))
+    lanes = len(layout.lanes + layout.warps + layout.ctas)
+    return rank(layout.registers) + lanes == rank(layout.bases)

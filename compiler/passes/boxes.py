@@ -2,7 +2,8 @@
 
 Such a load is `load(box_pointers(base, offsets, strides), box_mask(offsets, shape))`, where base,
 strides and shape are the parameters of one descriptor. A descriptor made in the kernel has no map,
-so its loads stay what they are.
+so its loads stay what they are; and so do those of a descriptor that the kernel writes, because the
+engine does not see what a lane has stored.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 from blockstep.compiler.layouts.shared import SharedLayout, swizzle_128b
+from blockstep.compiler.passes.ordering import WRITES, roots_of
 from blockstep.ir import Function, Operation, Region, Value
 
 WIDEST = 256  # elements of a box along one axis
@@ -38,7 +40,7 @@ def boxed(load: Operation, pointer: Value, mask: Value | None, other: Value | No
     name = base.name
     if rank != 2 or tuple(inside.attributes["axes"]) != tuple(range(rank)):
         return None
-    if not _is_parameter(base) or inside.operands[:rank] != offsets:
+    if not _is_parameter(base) or inside.operands[:rank] != offsets or _is_written(base):
         return None
     if not all(_is_part(v, f"{name}.stride{i}") for i, v in enumerate(strides[:-1])):
         return None
@@ -57,6 +59,14 @@ def _is_parameter(value: Value) -> bool:
     return isinstance(owner, Region) and isinstance(owner.parent, Function)
 
 
+def _is_written(base: Value) -> bool:
+    """Whether the kernel may write what a descriptor's base points to."""
+    function = base.owner.parent
+    assert isinstance(function, Function)
+    pointers = [op.operands[0] for op in function.walk() if op.name in WRITES]
+    return any({base, None} & roots_of(pointer) for pointer in pointers)
+
+
 def _is_part(value: Value, name: str) -> bool:
     return _is_parameter(value) and value.name == name
 
@@ -64,7 +74,9 @@ def _is_part(value: Value, name: str) -> bool:
 def _is_one(value: Value) -> bool:
     """The last stride of a descriptor, as the pass `descriptors` leaves it."""
     producer = value.producer
-    return producer is not None and producer.name == "constant" and producer.attributes["value"] == 1
+    return (
+        producer is not None and producer.name == "constant" and producer.attributes["value"] == 1
+    )
 
 
 def _width(load: Operation, layout: SharedLayout) -> int | None:

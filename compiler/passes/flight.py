@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockstep.compiler.layouts.shared import SharedLayout
-from blockstep.ir import DOT_WAIT, Function, Operation
+from blockstep.ir import DOT_WAIT, Function, Operation, flight
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Flight:
 
 
 def _plain_sums(operation: Operation) -> bool:
-    """Whether the sums are the result as it is: float32 or int32 accumulators."""
-    return operation.results[0].type.scalar.primitive_bitwidth == 32
+    """Whether the sums are the result as it is, not yet to be converted."""
+    return operation.results[0].type.scalar is flight.sums(operation)
 
 
 def _leave(operation: Operation) -> None:

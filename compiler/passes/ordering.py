@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from blockstep.ir import Operation, Value
 
-_WRITES = frozenset({"store"})
+WRITES = frozenset({"store", "atomic_store", "atomic_rmw", "atomic_cas"})
 _ORDERS = frozenset(
     {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "barrier", "gdc_wait", "while"}
 )  # fmt: skip
@@ -17,18 +17,18 @@ _ORDERS = frozenset(
 
 def may_run_ahead(load: Operation, loop: Operation) -> bool:
     """Whether nothing in the loop stands in the way of a load of an earlier iteration."""
-    mine = _roots(load.operands[0])
+    mine = roots_of(load.operands[0])
     for operation in loop.walk():
         if operation.name in _ORDERS or operation.attributes.get("volatile"):
             return False
-        if operation.name in _WRITES:
-            theirs = _roots(operation.operands[0])
+        if operation.name in WRITES:
+            theirs = roots_of(operation.operands[0])
             if mine & theirs or None in mine | theirs:
                 return False
     return True
 
 
-def _roots(pointer: Value) -> set[Value | None]:
+def roots_of(pointer: Value) -> set[Value | None]:
     """The parameters that a pointer may come from; None for one that came out of memory."""
     found: set[Value | None] = set()
     work, seen = [pointer], {pointer}
@@ -49,7 +49,7 @@ def _from(value: Value, found: set[Value | None]) -> list[Value]:
         given = [v for v in owner.operands if v.type.scalar.is_ptr()]
         if not given or owner.name in ("load", "int_to_pointer"):
             found.add(None)
-        return given if owner.name != "load" else []
+        return given if owner.name != "load" else []  # what memory held points anywhere
     parent = owner.parent
     if not isinstance(parent, Operation):
         found.add(value)
@@ -71,4 +71,4 @@ def _out_of(owner: Operation, index: int) -> list[Value]:
     return [owner.operands[3 + index], owner.regions[0].terminator.operands[index]]
 
 
-__all__ = ["may_run_ahead"]
+__all__ = ["WRITES", "may_run_ahead", "roots_of"]

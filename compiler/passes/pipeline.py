@@ -45,6 +45,9 @@ from blockstep.ir.core import copy_operation
 from blockstep.language import types as ty
 from blockstep.language.op import OPS, Op
 
+_COUNTS = frozenset({"num_programs"})
+"""Operations whose results are above zero."""
+
 
 @dataclass(frozen=True)
 class Pipeline:
@@ -143,9 +146,7 @@ class _Pipelining:
         values: dict[Value, Value] = {body.arguments[0]: index}
         for place, value in zip(self.ahead, carried, strict=True):
             values[body.arguments[place]] = value
-        test = "gt" if _is_negative(step) else "lt"
-        active = self._emit(test, [index, upper], [ty.int1], {}, before)
-        assert active is not None
+        active = self._goes_on(index, upper, step, before)
         mapping = _Outer(values)
         for operation in self.order:
             copy_operation(operation, mapping, {}).insert_before(before)
@@ -162,6 +163,21 @@ class _Pipelining:
         assert following is not None
         yielded = body.terminator.operands
         return [following, *(mapping[yielded[place - 1]] for place in self.ahead)]
+
+    def _goes_on(self, index: Value, upper: Value, step: Value, before: Operation) -> Value:
+        """Whether there is an iteration with this index: an int1."""
+        sign = _sign(step)
+        tests = {1: ["lt"], -1: ["gt"], 0: ["gt", "lt"]}[sign]
+        found = [self._emit(test, [index, upper], [ty.int1], {}, before) for test in tests]
+        if sign == 0:
+            zero = self._constant(0, step.type, before)
+            down = self._emit("lt", [step, zero], [ty.int1], {}, before)
+            assert down is not None and None not in found
+            operands = [v for v in (down, *found) if v is not None]
+            found = [self._emit("select", operands, [ty.int1], {}, before)]
+        (active,) = found
+        assert active is not None
+        return active
 
     def _tensor_copy(
         self, one: Prefetch, mapping: _Outer, slot: Value, active: Value, before: Operation,
@@ -263,9 +279,7 @@ class _Pipelining:
         self._emit("barrier", [], [], {}, place)
         return place
 
-    def _turn(
-        self, slot: Value, one: Value, count: Value, zero: Value, before: Operation
-    ) -> Value:
+    def _turn(self, slot: Value, one: Value, count: Value, zero: Value, before: Operation) -> Value:
         more = self._emit("add", [slot, one], [ty.int32], {}, before)
         assert more is not None
         past = self._emit("eq", [more, count], [ty.int1], {}, before)
@@ -274,9 +288,7 @@ class _Pipelining:
         assert found is not None
         return found
 
-    def _flip(
-        self, phase: Value, slot: Value, zero: Value, one: Value, before: Operation
-    ) -> Value:
+    def _flip(self, phase: Value, slot: Value, zero: Value, one: Value, before: Operation) -> Value:
         """The phase of the next iteration: the other one once the ring begins anew."""
         again = self._emit("eq", [slot, zero], [ty.int1], {}, before)
         other = self._emit("xor", [phase, one], [ty.int32], {}, before)
@@ -333,7 +345,11 @@ def _going_round(loop: Operation) -> list[Operation]:
         if operation.name != "dot":
             continue
         uses = operation.results[0].uses
-        if not operation.attributes.get("in_flight") or len(uses) != 1 or len(operation.operands) < 3:
+        if (
+            not operation.attributes.get("in_flight")
+            or len(uses) != 1
+            or len(operation.operands) < 3
+        ):
             return []
         wait, sums = uses[0][0], operation.operands[2]
         if wait.name != "dot_wait" or wait.parent is not body or sums.owner is not body:
@@ -364,8 +380,10 @@ def _insert_behind(operation: Operation, new: Operation) -> None:
     new.parent = region
 
 
-def _is_negative(step: Value) -> bool:
+def _sign(step: Value) -> int:
+    """1 or -1 for a step that is known to go up or down, 0 for one that only the launch knows."""
     producer = step.producer
-    return producer is not None and producer.name == "constant" and producer.attributes["value"] < 0
-
-
+    if producer is not None and producer.name == "constant":
+        return -1 if producer.attributes["value"] < 0 else 1
+    known = step.type.is_int_unsigned() or (producer is not None and producer.name in _COUNTS)
+    return 1 if known else 0

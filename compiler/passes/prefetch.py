@@ -105,9 +105,7 @@ def _chain(load: Operation) -> tuple[Operation, ...] | None:
             return None
 
 
-def _permuted(
-    layout: SharedLayout, dims: tuple[int, ...], shape: tuple[int, ...]
-) -> SharedLayout:
+def _permuted(layout: SharedLayout, dims: tuple[int, ...], shape: tuple[int, ...]) -> SharedLayout:
     """The layout of the block before its axes were permuted."""
 
     def before(element: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from blockstep.compiler import layouts
 from blockstep.compiler.analysis import order, vector_width
 from blockstep.compiler.layouts import f2
+from blockstep.compiler.placement import products
 from blockstep.ir import Layout, Operation, Value
 from blockstep.language import types as ty
 
@@ -98,7 +99,8 @@ def is_good(
     operation: Operation, facts: Mapping[Value, Any], layout: Layout, best: Layout, capability: int
 ) -> bool:
     """Whether a store or an atomic may as well go from `layout`: at most twice the instructions of the best
-    layout, and at least half of each sector that one instruction touches."""
+    layout (a product's fragment: no more), and at least half of each sector that one instruction
+    touches."""
     size = itemsize(operation.operands[0])
     if operation.name.startswith("atomic") and not _has_leaders(layout):
         return False
@@ -106,7 +108,7 @@ def is_good(
     other = access_width(operation, facts, best, capability)
     if layout == best:
         return True
-    if mine * 2 < other:
+    if mine * (1 if products.is_fragment(layout) else 2) < other:
         return False
     return _use(operation, facts, layout, mine, size) * 2 >= _use(
         operation, facts, best, other, size

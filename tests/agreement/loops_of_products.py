@@ -116,6 +116,18 @@ def chained(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.conste
 
 
 @triton.jit
+def backwards(a, b, c, n, step, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Which way the loop goes is known to the launch alone."""
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for end in range(n, 0, step):
+        x = tl.load(a + rm[:, None] * n + (end - BK + rk)[None, :])
+        y = tl.load(b + (end - BK + rk)[:, None] * BN + rn[None, :])
+        acc = tl.dot(x, y, acc)
+    tl.store(c + rm[:, None] * BN + rn[None, :], acc)
+
+
+@triton.jit
 def written(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """Each turn stores, but elsewhere."""
     rm, rk = tl.arange(0, BM), tl.arange(0, BK)
@@ -185,6 +197,11 @@ def _scaled() -> Launch:
     return scaled, (1,), (a, b, _sums(64, 64), 192, 6, 64, 64, 32), {}
 
 
+def _backwards() -> Launch:
+    a, b = numbers(64, 192), numbers(192, 64)
+    return backwards, (1,), (a, b, _sums(64, 64), 192, -32, 64, 64, 32), {}
+
+
 def _stored(kernel: Any) -> Launch:
     a, b = numbers(5 * 64, 32), np.eye(32, dtype=np.float16)
     return kernel, (1,), (a, b, _sums(4 * 64, 32), 32, 4, 64, 32, 32), {}
@@ -220,6 +237,7 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "uneven turns": _uneven,
     "a ring used again": _twice,
     "a factor is computed": _scaled,
+    "a step below zero": _backwards,
     "what is stored": lambda: _stored(written),
     "a transposed factor": _transposed,
     "boxes": lambda: _boxes(6),

@@ -27,7 +27,11 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "and": lambda old, new: old & new, "or": lambda old, new: old | new,
     "xor": lambda old, new: old ^ new,
 }  # fmt: skip
-_ORDERED = re.compile(r"(atom|red|ld|st)\.(relaxed|acquire|release|acq_rel)\.(cta|gpu|sys)\.global")
+_SEM, _SCOPE = "(?:relaxed|acquire|release|acq_rel)", "(?:cta|gpu|sys)"
+_ORDERED = re.compile(
+    rf"(red|ld|st|atom)\.{_SEM}\.{_SCOPE}\.global"
+    rf"|(atom)\.global\.(?:{_SCOPE}\.{_SEM}|{_SEM}\.{_SCOPE})"
+)
 
 
 class AtomicCta(Cta):
@@ -57,12 +61,13 @@ class AtomicCta(Cta):
         suffix = plain[ordered.end() + 1 : plain.index(" ")]
         operands = _split(plain[plain.index(" ") + 1 :])
         parts = [[int(n) for n in re.findall(r"\$(\d+)", part)] for part in operands]
-        if ordered[1] == "ld":
+        does = ordered[1] or ordered[2]
+        if does == "ld":
             return self._read(f"ld.{suffix}", on, parts[0], places[parts[1][0]], places)
-        if ordered[1] == "st":
+        if does == "st":
             words = [places[i] for i in parts[1]]
             return self._write(f"st.{suffix}", on, places[parts[0][0]], words)
-        return self._act(suffix, on, parts, places, ordered[1] == "atom")
+        return self._act(suffix, on, parts, places, does == "atom")
 
     def _act(
         self, suffix: str, on: Array, parts: list[list[int]], places: dict[int, Array], old: bool

@@ -73,7 +73,10 @@ class Cta:
     def run(self, arguments: list[int]) -> None:
         for part, value in zip(_split(self.head), arguments, strict=True):
             type, name = _typed(part)
-            self.values[name] = np.full(self.threads, value, _kind(type)[1])
+            kind = np.dtype(_kind(type)[1])
+            if kind.kind == "u":
+                value %= 1 << 8 * kind.itemsize
+            self.values[name] = np.full(self.threads, value, kind)
         before, block = "", "entry"
         while block:
             before, block = block, self._block(block, before)
@@ -86,7 +89,7 @@ class Cta:
             if line.startswith("ret"):
                 return ""
             if line.startswith("br"):
-                return self._branch(line)
+                return self._branch(line, name)
             if " = phi " in line:
                 target, rest = line.split(" = phi ")
                 type, incoming = _typed(rest)
@@ -96,21 +99,23 @@ class Cta:
                 self._line(line)
         raise Wrong(f"block {name} has no end")
 
-    def _branch(self, line: str) -> str:
+    def _branch(self, line: str, before: str) -> str:
         match = re.fullmatch(r"br i1 (\S+), label %(\S+), label %(\S+)", line)
         if match is None:
             return line.split("%")[1]
         condition = self.value("i1", match[1])
-        if condition.all():
+        if condition[self.active].all():
             return match[2]
-        if not condition.any():
+        if not condition[self.active].any():
             return match[3]
-        self.active = self.active & condition  # `guarded`: one block, which leads on to the other
-        following = self._block(match[2], "")
-        if following != match[3]:
-            raise Wrong("lanes part ways")
-        self.active = np.ones(self.threads, bool)
-        return following
+        outside, block = self.active, match[2]
+        self.active = outside & condition  # `guarded`: blocks that lead on to the other
+        while block != match[3]:
+            if not block:
+                raise Wrong("lanes part ways")
+            before, block = block, self._block(block, before)
+        self.active = outside
+        return block
 
     # ---- values
 
@@ -186,6 +191,8 @@ class Cta:
     def _icmp(self, rest: str) -> Array:
         how, _, rest = rest.partition(" ")
         a, b = self._two(rest)
+        if how[0] == "s" and a.dtype.kind == "b":
+            a, b = b, a  # true is -1
         if how[0] == "s" and a.dtype.kind == "u":
             signed = a.dtype.str.replace("u", "i")
             a, b = a.view(signed), np.ascontiguousarray(b).view(signed)
@@ -194,7 +201,11 @@ class Cta:
     def _fcmp(self, rest: str) -> Array:
         how, _, rest = rest.partition(" ")
         a, b = self._two(rest)
-        return _compared(how[1:], a, b)
+        odd = np.isnan(a) | np.isnan(b)
+        if how in ("uno", "ord"):
+            return odd if how == "uno" else ~odd
+        found = _compared(how[1:], a, b)
+        return found | odd if how[0] == "u" else found & ~odd
 
     def _select(self, rest: str) -> Array:
         c, a, b = (self.value(*_typed(part)) for part in _split(rest))

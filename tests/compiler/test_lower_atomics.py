@@ -70,13 +70,23 @@ EXPECTED = [
 ]  # fmt: skip
 
 
+def uses(ptx: str) -> set[int]:
+    """How often the registers that atomics return appear: for the assembler, an atomic whose
+    register appears once more than it is cleared is a reduction."""
+    found = re.findall(r"\batom\.\S+ (?:\{ *)?(%\w+)", ptx)
+    assert found
+    return {len(re.findall(rf"{register}\b", ptx)) for register in found}
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("how", "kind", "name"), EXPECTED)
-def test_the_old_value_decides_between_red_and_atom(
+def test_an_old_value_is_used_where_it_is_wanted(
     how: str, kind: type, name: str, target: str
 ) -> None:
-    assert set(accesses(combined(how, kind, False, target))) == {f"red.{name}"}
-    assert set(accesses(combined(how, kind, True, target))) == {f"atom.{name}"}
+    dropped, kept = (combined(how, kind, keep, target) for keep in (False, True))
+    assert set(accesses(dropped)) == set(accesses(kept)) == {f"atom.{name}"}
+    assert uses(dropped) == {2}  # cleared and returned
+    assert min(uses(kept)) > 2
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -97,10 +107,10 @@ def test_every_kind_of_every_type_assembles(num_warps: int, target: str) -> None
     [
         (np.float32, "sm_90a", False, "red.add.v4.f32"),
         (np.float32, "sm_90a", True, "atom.add.f32"),
-        (np.float32, "sm_80", False, "red.add.f32"),
+        (np.float32, "sm_80", False, "atom.add.f32"),
         (np.float16, "sm_90a", False, "red.add.noftz.v2.f16x2"),
         (np.float16, "sm_90a", True, "atom.add.noftz.f16x2"),
-        (np.float16, "sm_80", False, "red.add.noftz.f16x2"),
+        (np.float16, "sm_80", False, "atom.add.noftz.f16x2"),
         (ml_dtypes.bfloat16, "sm_90a", False, "red.add.noftz.v2.bf16x2"),
         (ml_dtypes.bfloat16, "sm_80", False, "atom.cas.b16"),
     ],
@@ -125,13 +135,33 @@ def test_a_mask_that_may_end_anywhere_splits_the_neighbours() -> None:
     even = compiled(masked, (x, 512, 512)).ptx
     odd = compiled(masked, (x, 511, 512)).ptx
     assert set(accesses(even)) == {"red.add.v4.f32"}
-    assert set(accesses(odd)) == {"red.add.f32"}
+    assert set(accesses(odd)) == {"atom.add.f32"}
     assert len(accesses(odd)) == 4
-    assert all(line.strip().startswith("@") for line in odd.splitlines() if " red." in line)
+    assert len(re.findall(r"@%p\d+ atom\.", odd)) == 4
+
+
+@triton.jit
+def summed(x_ptr, SEM: tl.constexpr, N: tl.constexpr):
+    tl.atomic_add(x_ptr + tl.arange(0, N), 1.0, sem=SEM)
+
+
+@pytest.mark.parametrize(
+    ("sem", "red"),
+    [
+        ("relaxed", "relaxed"),
+        ("acquire", "relaxed"),
+        ("release", "release"),
+        ("acq_rel", "release"),
+    ],
+)
+def test_neighbours_that_are_added_release_what_came_before(sem: str, red: str) -> None:
+    text = compiled(summed, (np.zeros(512, np.float32), sem, 512)).ptx
+    assert f"red.{red}.gpu.global.add.v4.f32" in text
+    assert ("bar.sync" in text) == (red == "release")
 
 
 def test_extremes_of_floats_are_those_of_their_bits() -> None:
-    assert accesses(combined("max", np.float32, False, n=128)) == ["red.max.s32", "red.min.u32"]
+    assert accesses(combined("max", np.float32, False, n=128)) == ["atom.max.s32", "atom.min.u32"]
     assert accesses(combined("min", np.float64, True, n=128)) == ["atom.min.s64", "atom.max.u64"]
 
 
@@ -147,18 +177,18 @@ def order(sem: str, scope: str, n: int = 128) -> list[str]:
     x = np.zeros(n, np.int32)
     text = compiled(ordered, (x, x.copy(), sem, scope, n)).ptx
     found = re.findall(r"\b(bar\.sync|fence[\w.]+|atom\.[\w.]+)", text)
-    return [f.replace(".global.add.u32", "") for f in found]
+    return [f.replace(".add.u32", "") for f in found]
 
 
 def test_the_cta_meets_before_a_release_and_after_an_acquire() -> None:
-    assert order("relaxed", "gpu") == ["atom.relaxed.gpu"]
-    assert order("release", "sys") == ["bar.sync", "atom.release.sys"]
-    assert order("acquire", "gpu") == ["atom.acquire.gpu", "bar.sync"]
-    assert order("acq_rel", "cta") == ["bar.sync", "atom.acq_rel.cta", "bar.sync"]
+    assert order("relaxed", "gpu") == ["atom.global.gpu.relaxed"]
+    assert order("release", "sys") == ["bar.sync", "atom.global.sys.release"]
+    assert order("acquire", "gpu") == ["atom.global.gpu.acquire", "bar.sync"]
+    assert order("acq_rel", "cta") == ["bar.sync", "atom.global.cta.acq_rel", "bar.sync"]
 
 
 def test_several_atomics_of_a_lane_share_their_fences() -> None:
-    fence, atom = "fence.acq_rel.gpu", "atom.relaxed.gpu"
+    fence, atom = "fence.acq_rel.gpu", "atom.global.gpu.relaxed"
     assert order("acq_rel", "gpu", 256) == ["bar.sync", fence, atom, atom, fence, "bar.sync"]
     assert order("relaxed", "gpu", 256) == [atom, atom]
 
@@ -176,8 +206,8 @@ def locked(lock_ptr, x_ptr):
 def test_one_lane_takes_a_lock_for_all(num_warps: int, target: str) -> None:
     lock, x = np.zeros(1, np.int32), np.zeros(1, np.float32)
     text = compiled(locked, (lock, x), target, num_warps).ptx
-    assert re.search(r"@%p\d+ atom\.acq_rel\.gpu\.global\.cas\.b32", text)
-    assert re.search(r"@%p\d+ atom\.release\.gpu\.global\.exch\.b32", text)
+    assert re.search(r"@%p\d+ atom\.global\.acq_rel\.gpu\.cas\.b32", text)
+    assert re.search(r"@%p\d+ atom\.global\.gpu\.acq_rel\.exch\.b32", text)
     assert ("shfl.sync.idx" if num_warps == 1 else "st.shared") in text
     freed = text.index("exch.b32")
     stored = text.index("st.global")

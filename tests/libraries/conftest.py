@@ -27,7 +27,14 @@ NEEDED = ("torch", "liger_kernel", "conch", "fla", "einops", "packaging")
 HOW = "python -m pip install -e '.[libraries]' && python tests/libraries/install.py"
 
 
+ON_DEVICE = os.environ.get("BLOCKSTEP_MACHINE") == "gpu"
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if ON_DEVICE:
+        from tests.libraries.on_device import OnDevice
+
+        OnDevice().__enter__()  # for the whole process: some modules make tensors when imported
     config.addinivalue_line("markers", "faulty(kind, ...): findings that the kernel deserves")
     config.addinivalue_line(
         "markers", "outside: launches in another process, which is judged there"
@@ -84,7 +91,7 @@ def report(request: pytest.FixtureRequest, redirected: None) -> Iterator[Report]
     if request.node.get_closest_marker("outside"):
         yield Report()
         return
-    if os.environ.get("BLOCKSTEP_MACHINE") == "gpu":
+    if ON_DEVICE:
         with _counted() as launches:
             yield Report()
         assert launches, "no kernel was launched"

@@ -51,6 +51,20 @@ def test_one_line_computes(
     np.testing.assert_allclose(found.handle, expected(*arrays), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_integers_divide_exactly_at_the_ends_of_their_type(block: Block, kind: Any) -> None:
+    least, most = np.iinfo(kind).min, np.iinfo(kind).max
+    x, y = np.array([least, most, most, 7], kind), np.array([-1, 3, -2, 0], kind)
+    bits, letter = 8 * x.itemsize, "r" if kind is np.int32 else "l"
+    for name, expected in (("div", [least, most // 3, -(most // 2), -1]), ("rem", [0, 1, 1, -1])):
+        text = f"{name}.s{bits} $0, $1, $2;"
+        found = inline_asm_elementwise(
+            text, f"={letter},{letter},{letter}", [block(x), block(y)],
+            ty.int32 if kind is np.int32 else ty.int64, True, 1,
+        )  # fmt: skip
+        np.testing.assert_array_equal(found.handle, np.array(expected, kind))
+
+
 def test_funnel_shift(block: Block) -> None:
     x, y = np.random.default_rng(0).integers(0, 2**32, (2, 16)).astype(np.uint32)
     found = inline_asm_elementwise(

@@ -13,7 +13,7 @@ import numpy as np
 from blockstep.language import numerics
 from blockstep.language.assembly.words import NAMES, TYPES, is_float, pair_of, value, word
 from blockstep.language.numerics import integers
-from blockstep.language.ops.elementwise import MAXIMUM, MINIMUM
+from blockstep.language.ops.elementwise import IDIV, IREM, MAXIMUM, MINIMUM
 
 Compute = Callable[..., Any]
 
@@ -46,7 +46,6 @@ BINARY: dict[str, Compute] = {
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
-    "rem": np.fmod,
 }
 COMPARISONS: dict[str, Compute] = {
     "eq": np.equal,
@@ -79,10 +78,15 @@ def multiply(x: Any, y: Any, parts: tuple[str, ...]) -> Any:
 
 
 def quotient(x: Any, y: Any) -> Any:
+    """Of integers toward zero, as the language's own; by zero, all ones."""
     if x.dtype.kind not in "iu":
         return np.true_divide(x, y).astype(x.dtype)
-    safe = np.where(y == 0, np.ones_like(y), y)
-    return np.trunc(x.astype(object) / safe.astype(object)).astype(x.dtype)
+    return cast(Compute, IDIV.meaning)(x, y)
+
+
+def remainder(x: Any, y: Any) -> Any:
+    """With the sign of the dividend; by zero, all ones."""
+    return cast(Compute, IREM.meaning)(x, y)
 
 
 def shift(x: Any, count: Any, left: bool) -> Any:

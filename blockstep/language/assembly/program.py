@@ -210,6 +210,7 @@ _HANDLERS: dict[str, Callable[[_Step], None]] = {
     **{name: _each(f, 1) for name, f in (table.FLOAT_UNARY | table.UNARY).items()},
     **{name: _each(f, 2) for name, f in table.BINARY.items()},
     "div": _each(table.quotient, 2),
+    "rem": _each(table.remainder, 2),
     "fma": _each(table.fused, 3),
     "min": _extremum,
     "max": _extremum,

@@ -3,6 +3,8 @@
 Code depends on the kernel's IR (so on its source, on what it calls and on the outer constants that
 they read), on what is known of the arguments, on the options, the target and the versions of the
 tools; the IR's text stands for the first, so that two processes agree about it.
+
+A start from the disk cache pays for no compiler: what compiles is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -12,17 +14,14 @@ from typing import Any
 
 from blockstep import knobs, target
 from blockstep.compiler import store, toolchain
-from blockstep.compiler.analysis import Hint
-from blockstep.compiler.assemble import assemble
-from blockstep.compiler.compile import Compiled, compile_function
 from blockstep.compiler.frontend import build_bound
-from blockstep.compiler.lower import Options, Parameter
-from blockstep.errors import UnsupportedError
+from blockstep.compiler.options import Hint, Options
 from blockstep.findings import Span
 from blockstep.ir import Function, dump
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.gpu.binary import FAULTS, Binary, Box, Param, Site
+from blockstep.runtime.launch_options import asked_architecture
 
 
 def compile_for_gpu(function: JITFunction, bound: Bound, options: Mapping[str, Any]) -> Binary:
@@ -37,27 +36,46 @@ def compile_for_gpu(function: JITFunction, bound: Bound, options: Mapping[str, A
     key = store.key_of(_parts(made, chosen, hints))
     entry = kept.load(key)
     if entry is None:
-        entry = _entry(compile_function(made, chosen, hints), chosen)
+        entry = _compiled(made, chosen, hints)
         kept.save(key, entry)
     return _binary(entry)
+
+
+def _compiled(made: Function, options: Options, hints: Mapping[str, Hint]) -> store.Entry:
+    from blockstep.runtime.gpu import building  # the compiler: not for a warm start
+
+    own = options.target == _own_architecture()
+    return building.entry(made, options, hints, assembled=own)
 
 
 def options_of(options: Mapping[str, Any], function: JITFunction) -> Options:
     """What the compiler is told of a launch."""
     debug = bool(options.get("debug")) or knobs.runtime.debug or bool(function.debug)
     return Options(
-        target=_architecture(),
+        target=_architecture(options),
         num_warps=int(options.get("num_warps") or 4),
         num_stages=int(options.get("num_stages") or 3),
         num_ctas=int(options.get("num_ctas") or 1),
         exact=not options.get("enable_fp_fusion", True),
         debug=debug,
+        flush=bool(options.get("enable_reflect_ftz", True)),
+        maxnreg=int(options.get("maxnreg") or 0),
     )
 
 
-def _architecture() -> str:
+def _architecture(options: Mapping[str, Any]) -> str:
+    """The device's, unless the launch asks for another."""
+    number = asked_architecture(options)
+    return _own_architecture() if number is None else _named(number)
+
+
+def _own_architecture() -> str:
     major, minor = target.current().capability
-    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+    return _named(10 * major + minor)
+
+
+def _named(number: int) -> str:
+    return f"sm_{number}{'a' if number >= 90 else ''}"
 
 
 def hints_of(bound: Bound) -> dict[str, Hint]:
@@ -81,45 +99,9 @@ def _parts(made: Function, options: Options, hints: Mapping[str, Hint]) -> dict[
         "ir": dump(made),
         "hints": repr(sorted(hints.items())),
         "options": repr(options),
+        "device": _own_architecture(),
         **toolchain.fingerprint(),
     }
-
-
-def _entry(compiled: Compiled, options: Options) -> store.Entry:
-    """The code as the disk cache keeps it."""
-    module = compiled.module
-    cubin = _cubin(compiled.ptx, options.target)
-    told = {
-        "name": module.name,
-        "shared": module.shared,
-        "num_warps": options.num_warps,
-        "num_ctas": options.num_ctas,
-        "parameters": [[p.kind, p.name, _box(p)] for p in module.parameters],
-        "sites": [[_span(span), message] for message, span in module.sites],
-    }
-    parts = {"ptx": compiled.ptx.encode(), "llir": module.text.encode()}
-    if cubin is not None:
-        parts["cubin"] = cubin
-    return store.Entry(told, parts)
-
-
-def _cubin(ptx: str, architecture: str) -> bytes | None:
-    """Machine code by ptxas; None where it is not installed, and the driver compiles the PTX.
-
-    nvJitLink would do, but it compiles a part of a program, not a whole one, and its code takes
-    more registers: 86 against 64 for a layer norm of 8192 columns."""
-    try:
-        toolchain.ptxas_path()
-    except UnsupportedError:
-        return None
-    return assemble(ptx, architecture, assembler="ptxas").cubin
-
-
-def _box(parameter: Parameter) -> list[Any] | None:
-    box = parameter.box
-    if box is None:
-        return None
-    return [box.descriptor, box.element, box.rank, list(box.box), box.swizzle, box.padding]
 
 
 def _param(kind: Any, name: str, box: list[Any] | None) -> Param:
@@ -130,10 +112,6 @@ def _param(kind: Any, name: str, box: list[Any] | None) -> Param:
     strides = tuple(f"{base}.strides[{axis}]" for axis in range(rank))
     told = Box(base, element, shape, strides, tuple(lengths), swizzle, padding)
     return Param("tensor_map", name, told)
-
-
-def _span(span: Span) -> list[Any]:
-    return [span.file, span.line, span.column, span.end_line, span.end_column, span.function]
 
 
 def _binary(entry: store.Entry) -> Binary:

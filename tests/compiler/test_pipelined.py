@@ -1,0 +1,68 @@
+"""What runs ahead of a loop of products, and what lanes that wait for memory see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import blockstep as triton
+import blockstep.language as tl
+from blockstep.ir import Function
+from blockstep.tools.tensor_descriptor import TensorDescriptor
+from tests.compiler.lowered import TARGETS, compiled
+
+Array = np.ndarray[Any, Any]
+
+
+def half(*shape: int) -> Array:
+    return np.zeros(shape, np.float16)
+
+
+SUMS = np.zeros((64, 64), np.float32)
+
+
+def names(function: Function) -> list[str]:
+    return [operation.name for operation in function.walk()]
+
+
+@triton.jit
+def described(a, b, c, WRITES: tl.constexpr, K: tl.constexpr, BK: tl.constexpr):
+    m, n = tl.arange(0, 64), tl.arange(0, 64)
+    if WRITES:
+        a.store([0, 0], tl.full((64, BK), 1.0, tl.float16))
+    acc = tl.zeros((64, 64), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(a.load([0, k]), b.load([k, 0]), acc)
+    tl.store(c + m[:, None] * 64 + n[None, :], acc)
+
+
+def test_the_copy_engine_does_not_read_what_the_kernel_stores() -> None:
+    """Its copies see no lane's stores without a fence of their own."""
+    a = TensorDescriptor.from_tensor(half(64, 256), [64, 64])
+    b = TensorDescriptor.from_tensor(half(256, 64), [64, 64])
+    for writes, boxes in ((False, 2), (True, 1)):
+        placed = compiled(described, (a, b, SUMS, writes, 256, 64)).placed
+        rings = {op.operands[0] for op in placed.walk() if op.name == "tensor_copy"}
+        assert len(rings) == boxes
+        if writes:
+            after = names(placed)[names(placed).index("store") :]
+            assert "barrier" in after[: after.index("load")]
+
+
+@triton.jit
+def waiting(flag, out, N: tl.constexpr):
+    seen = tl.load(flag, volatile=True)
+    if seen > 0:
+        i = tl.arange(0, N)
+        tl.store(out + i, tl.cumsum(i, 0))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_all_lanes_see_one_value_of_volatile_memory(target: str) -> None:
+    """It may change between two lanes' loads, and the barriers behind a branch are for all."""
+    arguments = np.zeros(1, np.int32), np.zeros(256, np.int32), 256
+    ptx = compiled(waiting, arguments, target).ptx
+    loaded, branch = ptx.index("ld.volatile.global"), ptx.index("setp.lt.s32")
+    assert "ld.shared" in ptx[loaded:branch]
