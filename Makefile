@@ -24,6 +24,9 @@ types: ## mypy --strict
 fuzz: ## random kernels on every machine: 20,000, resumable (delete fuzz.json to start anew)
 	nice -n 10 $(PYTHON) benchmarks/fuzz.py 20000 --state fuzz.json
 
+device: ## on a machine with a CUDA device: everything compiled, run and compared there
+	$(PYTHON) benchmarks/device.py --json benchmarks/results/device.json
+
 bless: ## rewrite the expected diagnostics of tests/fail and examples/bugs
 	$(PYTHON) -m pytest -q tests/fail tests/test_examples.py --bless
 

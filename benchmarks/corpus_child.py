@@ -27,6 +27,8 @@ import corpus_guess
 
 LIMIT = 20  # seconds a function
 _JIT = ("jit", "constexpr_function")
+FORCED = {"vllm.triton_utils.importing": {"HAS_TRITON": True}}
+"""What a module decides by asking for a GPU or for packages that are not installed here."""
 
 
 class Lenient(importlib.machinery.SourceFileLoader):
@@ -46,6 +48,7 @@ class Lenient(importlib.machinery.SourceFileLoader):
             module.__dict__["__getattr__"] = missing
         else:
             execute(module.__dict__, self.path)
+            module.__dict__.update(FORCED.get(module.__name__, {}))
 
 
 class Finder:
@@ -84,8 +87,21 @@ def _statements(body: list[ast.stmt], scope: dict[str, Any], path: str) -> None:
                 one = ast.ImportFrom(statement.module, [alias], statement.level)
                 _one(ast.copy_location(one, statement), scope, path)
             continue
-        if not _one(statement, scope, path) and isinstance(statement, ast.Try):
+        if isinstance(statement, ast.If):
+            taken = _chosen(statement, scope, path)
+            _statements(taken, scope, path)
+        elif not _one(statement, scope, path) and isinstance(statement, ast.Try):
             _statements(statement.orelse, scope, path)
+
+
+def _chosen(statement: ast.If, scope: dict[str, Any], path: str) -> list[ast.stmt]:
+    """The branch that a module's `if` takes; none where its condition fails."""
+    asked = ast.parse("_taken = 0").body[0]
+    assert isinstance(asked, ast.Assign)
+    asked.value = statement.test
+    if not _one(ast.copy_location(asked, statement), scope, path):
+        return []
+    return statement.body if scope.pop("_taken") else statement.orelse
 
 
 def _one(statement: ast.stmt, scope: dict[str, Any], path: str) -> bool:
@@ -118,7 +134,8 @@ class Corpus:
 
     def __init__(self, folder: str) -> None:
         self.roots = [str(p) for p in sorted(Path(folder).iterdir()) if p.is_dir()] + [folder]
-        sys.meta_path.insert(0, Finder(self.roots))
+        vendored = [str(p.parent) for p in Path(folder).glob("*/*/third_party/triton_kernels")]
+        sys.meta_path.insert(0, Finder(vendored + self.roots))
         self.loaded: dict[str, types.ModuleType] = {}
 
     def module(self, file: str) -> types.ModuleType:
@@ -128,15 +145,20 @@ class Corpus:
             try:
                 __import__(name)
                 self.loaded[file] = sys.modules[name]
-            except BaseException:  # noqa: BLE001 (a name that is no module path)
+                if not Path(file).name == "__init__.py":
+                    return self.loaded[file]
+            except BaseException:  # noqa: BLE001 (a name that is no module path, or is another's)
                 self.loaded[file] = types.ModuleType(name)
-            if not Path(file).name == "__init__.py":
-                return self.loaded[file]
             execute(self.loaded[file].__dict__, file)
         return self.loaded[file]
 
     def function(self, file: str, name: str) -> Any:
-        return self.module(file).__dict__.get(name)
+        """By its dotted name: a kernel may be a class's static method."""
+        first, *rest = name.split(".")
+        found = self.module(file).__dict__.get(first)
+        for part in rest:
+            found = getattr(found, part, None)
+        return found
 
 
 def tree_of(function: Any) -> ast.FunctionDef | None:
@@ -145,21 +167,25 @@ def tree_of(function: Any) -> ast.FunctionDef | None:
     code = getattr(fn, "__code__", None)
     if code is None or "params" not in dir(function):
         return None
-    found = _trees(code.co_filename)
-    return found.get(code.co_name)
+    named = [n for n in _trees(code.co_filename) if n.name == code.co_name]
+    return next((n for n in named if _first(n) <= code.co_firstlineno <= n.lineno), None)
 
 
-_KNOWN: dict[str, dict[str, ast.FunctionDef]] = {}
+_KNOWN: dict[str, list[ast.FunctionDef]] = {}
 
 
-def _trees(path: str) -> dict[str, ast.FunctionDef]:
+def _trees(path: str) -> list[ast.FunctionDef]:
     if path not in _KNOWN:
         try:
             parsed = ast.parse("".join(linecache.getlines(path)))
         except SyntaxError:
             parsed = ast.Module([], [])
-        _KNOWN[path] = {n.name: n for n in ast.walk(parsed) if isinstance(n, ast.FunctionDef)}
+        _KNOWN[path] = [n for n in ast.walk(parsed) if isinstance(n, ast.FunctionDef)]
     return _KNOWN[path]
+
+
+def _first(node: ast.FunctionDef) -> int:
+    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 
 def guessed(function: Any, truth: bool) -> dict[str, Any] | None:

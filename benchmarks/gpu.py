@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+import blockstep
 import triton
 from triton.testing import do_bench
 from triton.tools.tensor_descriptor import TensorDescriptor
-
-import blockstep
 
 HERE = Path(__file__).parent
 TURNS = 5
@@ -83,7 +83,7 @@ class Bench:
             for configuration in configurations:
                 try:
                     ms = self._one(kernels, configuration, run, output, wanted, tolerance)
-                except Exception as problem:
+                except Exception as problem:  # noqa: BLE001 (whatever it is, it is told in the row)
                     text = f"{configuration}: {type(problem).__name__}: {str(problem)[:300]}"
                     made.setdefault("errors", []).append(f"{side} {text}")
                     if side == "blockstep" and "wrong" not in text:
@@ -162,7 +162,6 @@ def elementwise(bench: Bench) -> None:
             lambda k, c: k.swiglu[(cells(n, c[0]),)](a, b, c_, n, BLOCK=c[0], num_warps=c[1]),
             c_, lambda: torch.nn.functional.silu(a.float()).mul_(b.float()), 1e-2,
         )  # fmt: skip
-    del x, y, z
     if bench.wanted("dropout"):
         _dropout(bench)
 

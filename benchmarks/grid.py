@@ -1,16 +1,20 @@
-"""The grid machine: milliseconds a launch, unjudged, judged, and what NumPy alone would need.
+"""The grid machine: milliseconds a launch, unjudged, with each checker and with all usual ones.
 
-    python benchmarks/grid.py [--repeat 7] [--json FILE] [--rows add,softmax,…]
+    python benchmarks/grid.py [--repeat 15] [--json FILE] [--rows add,softmax,…]
 
-Each row runs in one process: NumPy on whole arrays (the floor), the machine unjudged, the machine
-with every checker on, in turn; the medians are printed. `--scaling` measures vector add from 2^16 to
-2^28 elements with the peak of resident memory; `--step` adds the step machine.
+Each row runs in one process: NumPy on whole arrays (the floor), the machine unjudged, with each
+checker alone, with all usual ones (`precision` is not). The sides take turns, each turn in another
+order, and the medians are printed; `ratio` is the median of the turns' own ratios of `judged` to
+`unjudged`, `best` the least time of `judged`. Whatever is chosen, the machine keeps accesses inside
+their arguments, so `bounds` adds nothing. `--scaling` measures vector add from 2^16 to 2^28 elements
+with the peak of resident memory; `--step` adds the step machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import resource
 import statistics
@@ -248,33 +252,66 @@ ROWS: dict[str, Callable[[], Row]] = {
 }
 
 
+CHECKERS = (
+    "bounds", "race", "overlap", "uninit", "overflow", "arithmetic", "hint", "grid", "assertion",
+    "precision",
+)  # fmt: skip
+SIDES = ("numpy", "unjudged", *CHECKERS, "judged")
+
+
 def _time(run: Callable[[], object]) -> float:
     start = time.perf_counter()
     run()
     return (time.perf_counter() - start) * 1e3
 
 
+def _take(row: Row, side: str) -> tuple[float, set[str]]:
+    """Milliseconds of one side, and the machines that ran its launches."""
+    if side == "numpy":
+        return _time(row.floor), set()
+    if side == "unjudged":
+        return _time(row.launch), set()
+    with triton.check(only=[side] if side in CHECKERS else None) as report:
+        took = _time(row.launch)
+    assert not report.findings, report.findings
+    assert row.right()
+    return took, {launch.machine for launch in report.launches}
+
+
 def measure(make: Callable[[], Row], repeat: int, step: bool) -> dict[str, Any]:
     """Medians of one row, in milliseconds; the sides take turns."""
     row = make()
-    times: dict[str, list[float]] = {"numpy": [], "unjudged": [], "judged": []}
+    times: dict[str, list[float]] = {side: [] for side in SIDES}
     machines: set[str] = set()
     with triton.machine("grid"):
         for turn in range(repeat + 1):
-            took = {"numpy": _time(row.floor), "unjudged": _time(row.launch)}
-            with triton.check() as report:
-                took["judged"] = _time(row.launch)
-            machines |= {launch.machine for launch in report.launches}
-            assert not report.findings, report.findings
-            assert row.right()
-            if turn:  # the first turn compiles and warms up
-                for side, ms in took.items():
-                    times[side].append(ms)
+            for place in rng.permutation(len(SIDES)):
+                took, ran = _take(row, SIDES[place])
+                machines |= ran
+                if turn:  # the first turn compiles and warms up
+                    times[SIDES[place]].append(took)
     found: dict[str, Any] = {side: statistics.median(ms) for side, ms in times.items()}
+    ratios = [on / off for on, off in zip(times["judged"], times["unjudged"], strict=True)]
+    checkers = {name: found.pop(name) for name in CHECKERS}
+    found |= {"checkers": checkers, "ratio": statistics.median(ratios)}
+    found["best"] = min(times["judged"])  # what other programs on the machine disturbed least
     if step:
         with triton.machine("step"), triton.check():
             found["step"] = _time(row.launch)
     return {**found, "target": row.target, "machine": sorted(machines)}
+
+
+def table(rows: dict[str, dict[str, Any]]) -> str:
+    """A column for each row of the benchmark, a line for each side, in milliseconds."""
+    shown: list[tuple[str, list[str]]] = [("", [name.split()[0] for name in rows])]
+    for side in SIDES:
+        held = [row["checkers"] if side in CHECKERS else row for row in rows.values()]
+        shown.append((side, [f"{found[side]:.2f}" for found in held]))
+    for label in ("ratio", "best", "target", "step"):
+        if all(label in row for row in rows.values()):
+            shown.append((label, [f"{row[label]:.2f}" for row in rows.values()]))
+    shown.append(("machine", [" ".join(row["machine"]) for row in rows.values()]))
+    return "\n".join(f"{name:10s}" + "".join(f" {x:>9s}" for x in line) for name, line in shown)
 
 
 def scaling() -> list[dict[str, float]]:
@@ -308,6 +345,8 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),  # when the measurement began
         "blockstep": triton.__version__,
     }
 
@@ -316,7 +355,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--rows", help="part of the names of the rows, separated by commas")
     parser.add_argument("--step", action="store_true")
     parser.add_argument("--scaling", action="store_true")
@@ -327,12 +366,9 @@ def main() -> None:
     if told.scaling:
         results["scaling"] = scaling()
     else:
-        print(f"{'ms':26s} {'NumPy':>8s} {'off':>8s} {'on':>8s} {'target':>7s}")
         for name in chosen:
-            got = results["rows"][name] = measure(ROWS[name], told.repeat, told.step)
-            extra = f"  step {got['step']:9.1f}" if told.step else ""
-            print(f"{name:26s} {got['numpy']:8.2f} {got['unjudged']:8.2f} {got['judged']:8.2f} "
-                  f"{got['target']:7.0f}{extra}  {' '.join(got['machine'])}", flush=True)  # fmt: skip
+            results["rows"][name] = measure(ROWS[name], told.repeat, told.step)
+        print(table(results["rows"]))
     if told.json:
         told.json.parent.mkdir(parents=True, exist_ok=True)
         told.json.write_text(json.dumps(results, indent=2) + "\n")

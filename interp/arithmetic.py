@@ -60,7 +60,7 @@ def _shifted(a: Limits, b: Limits) -> Limits:
     return min(a[0] << b[0], a[0] << b[1]), max(a[1] << b[0], a[1] << b[1])
 
 
-_LIMITS: dict[str, Callable[[Limits, Limits], Limits]] = {
+LIMITS: dict[str, Callable[[Limits, Limits], Limits]] = {
     "add": _sum,
     "sub": _difference,
     "mul": _product,
@@ -75,11 +75,11 @@ def watch_wrap(op: Op, operands: tuple[tensor, ...], result: tensor, program: An
         return
     if op.name == "iabs":
         return _watch_abs(op, operands, result, program)
-    low, high = _LIMITS[op.name](limits(operands[0]), limits(operands[1]))
+    low, high = LIMITS[op.name](limits(operands[0]), limits(operands[1]))
     if kind.lowest <= low and high <= kind.highest:
         result.bounds = (low, high)
         return
-    wrapped = _wrapped(op.name, operands[0].handle, operands[1].handle, kind)
+    wrapped = leaves(op.name, operands[0].handle, operands[1].handle, kind)
     if np.any(wrapped):
         marks.add(result, "wrap", wrapped, _born("wrap", op, operands, result, wrapped, program))
 
@@ -90,13 +90,29 @@ def _watch_abs(op: Op, operands: tuple[tensor, ...], result: tensor, program: An
         marks.add(result, "wrap", lowest, _born("wrap", op, operands, result, lowest, program))
 
 
-def _wrapped(name: str, x: Any, y: Any, kind: dtype) -> Any:
+def leaves(name: str, x: Any, y: Any, kind: dtype) -> Any:
     """Which elements of x (op) y leave the type, exactly."""
     if kind.int_bitwidth < 64:
         wide = _apply(name, x.astype(np.int64), y.astype(np.int64))
         return (wide < kind.lowest) | (wide > kind.highest)
-    exact = _apply(name, np.asarray(x).astype(object), np.asarray(y).astype(object))
-    return np.asarray((exact < kind.lowest) | (exact > kind.highest), dtype=bool)
+    return _leaves_64(name, np.asarray(x), np.asarray(y))
+
+
+def _leaves_64(name: str, x: Any, y: Any) -> Any:
+    """Whether undoing what was computed modulo 2^64 gives something else."""
+    signed = x.dtype.kind == "i"
+    if name == "add":
+        r = x + y
+        return ((x ^ r) & (y ^ r)) < 0 if signed else r < x
+    if name == "sub":
+        r = x - y
+        return ((x ^ y) & (x ^ r)) < 0 if signed else x < y
+    if name == "mul":
+        factor = np.where(x == 0, x.dtype.type(1), x)
+        lost = (x * y) // factor != np.where(x == 0, x.dtype.type(0), y)
+        return lost | ((x == -1) & (y == np.iinfo(x.dtype).min)) if signed else lost
+    count = np.clip(y, 0, 63).astype(x.dtype)
+    return ((x << count) >> count) != x
 
 
 def _apply(name: str, x: Any, y: Any) -> Any:
@@ -148,16 +164,22 @@ def watch_cast(op: Op, operands: tuple[tensor, ...], result: tensor, program: An
             result.bounds = (low, high)
             return
         # A change of sign alone keeps every bit: hashes and packed bytes do it on purpose.
-        width = target.primitive_bitwidth
-        if width >= source.primitive_bitwidth:
+        if target.primitive_bitwidth >= source.primitive_bitwidth:
             return
-        value = operands[0].handle.astype(object if source.primitive_bitwidth == 64 else np.int64)
-        lost = np.asarray((value < -(1 << (width - 1))) | (value >= 1 << width), bool)
-    else:
-        value = np.asarray(operands[0].handle).astype(np.float64)
-        lost = ~((value > target.lowest - 1.0) & (value < target.highest + 1.0))
+    lost = does_not_hold(np.asarray(operands[0].handle), source, target)
     if np.any(lost):
         marks.add(result, "cast", lost, _born("cast", op, operands, result, lost, program))
+
+
+def does_not_hold(data: Any, source: dtype, target: dtype) -> Any:
+    """Which elements an integer type cannot hold; of an integer, signed or unsigned."""
+    if not source._integer:
+        value = data.astype(np.float64)
+        return ~((value > target.lowest - 1.0) & (value < target.highest + 1.0))
+    width = target.primitive_bitwidth
+    if data.dtype.kind == "u":
+        return data >= 1 << width
+    return (data < -(1 << (width - 1))) | (data >= 1 << width)
 
 
 def watch_sum(
@@ -176,14 +198,16 @@ def watch_sum(
     if kind.lowest <= low and high <= kind.highest:
         result.bounds = (low, high)
         return
-    exact = _exact_sum(x, axis, op.family is Family.SCAN, attributes.get("reverse", False))
+    running, reverse = op.family is Family.SCAN, attributes.get("reverse", False)
+    exact = exact_sum(np.asarray(x.handle), axis, running, reverse)
     wrapped = np.asarray((exact < kind.lowest) | (exact > kind.highest), bool)
     if np.any(wrapped):
         marks.add(result, "wrap", wrapped, _sum_born(exact, result, wrapped, program))
 
 
-def _exact_sum(x: tensor, axis: int, running: bool, reverse: bool) -> Any:
-    wide = np.asarray(x.handle).astype(object if x.type.scalar.int_bitwidth == 64 else np.int64)
+def exact_sum(data: Any, axis: int, running: bool, reverse: bool) -> Any:
+    """The sum or running sums that no width cuts."""
+    wide = data.astype(object if data.dtype.itemsize == 8 else np.int64)
     if not running:
         return wide.sum(axis=axis)
     if reverse:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from blockstep.findings import Mark
 from blockstep.language.op import Family, Op
+from blockstep.language.types import dtype
 from blockstep.language.value import tensor
 
 Bools = npt.NDArray[np.bool_]
@@ -45,6 +46,17 @@ class Taint:
 _WRAP_ENDS = frozenset({"and", "or", "xor", "lshr", "ashr", "umulhi", "philox", "histogram"})
 KILLS: dict[str, frozenset[str]] = {"wrap": _WRAP_ENDS}
 
+# The kind of finding that a mark becomes where it decides something.
+KIND_OF = {
+    "poison": "uninitialised",
+    "unread": "uninitialised",
+    "division": "division",
+    "wrap": "overflow",
+    "shift": "overflow",
+    "cast": "cast",
+    "nan": "precision",
+}
+
 
 def add(value: tensor, name: str, lanes: Any, born: Callable[[], Mark | None]) -> None:
     """Marks `lanes` of `value`, in addition to what is marked already."""
@@ -59,19 +71,36 @@ def spread(op: Op, operands: tuple[Any, ...], attributes: dict[str, Any], result
     results = result if isinstance(result, tuple) else (result,)
     names = {n for x in operands if isinstance(x, tensor) and x.marks for n in x.marks}
     for name in names:
-        if op.name in KILLS.get(name, ()) or _leaves_integers(name, op, operands, results[0]):
-            continue
-        taints = [_taint(x, name) for x in operands]
-        if name == "nan" and op.family is Family.SELECT:
-            taints[0] = None
+        taints = _carriers(name, op, [_taint(x, name) for x in operands])
         found = next((t for t in taints if t is not None), None)
         if found is None:
             continue
         lanes = [_lanes(x, t) for x, t in zip(operands, taints, strict=True)]
-        moved = _RULES[op.family](op, operands, attributes, lanes, results)
-        for each, marked in zip(results, moved, strict=True):
+        for each, marked in zip(
+            results, moved(name, op, operands, attributes, lanes, results), strict=True
+        ):
             if marked is not None and np.any(marked):
                 add(each, name, marked, found.born)
+
+
+def moved(
+    name: str, op: Op, operands: Any, attributes: dict[str, Any], lanes: list[Any], results: Any
+) -> list[Any]:
+    """Which elements of each result carry a mark that `lanes` of the operands do (None: none).
+
+    Operands and results have a `type` and a `handle`, whose arrays (and `lanes`) may lead with axes
+    of program instances; those of operations that are not elementwise have every axis in full."""
+    if op.name in KILLS.get(name, ()) or _leaves_integers(name, op, results[0]):
+        return [None] * len(results)
+    lanes = _carriers(name, op, lanes)
+    if all(marked is None for marked in lanes):
+        return [None] * len(results)
+    return _RULES[op.family](op, operands, attributes, lanes, results)
+
+
+def _carriers(name: str, op: Op, given: list[Any]) -> list[Any]:
+    """What operands carry, without what the operation ignores: *nan* may choose between values."""
+    return [None, *given[1:]] if name == "nan" and op.family is Family.SELECT else given
 
 
 def _taint(x: Any, name: str) -> Taint | None:
@@ -82,7 +111,7 @@ def _lanes(x: Any, taint: Taint | None) -> Any:
     return None if taint is None else np.broadcast_to(taint.lanes, np.shape(x.handle))
 
 
-def _leaves_integers(name: str, op: Op, operands: tuple[Any, ...], result: tensor) -> bool:
+def _leaves_integers(name: str, op: Op, result: tensor) -> bool:
     if name not in ("wrap", "nan"):
         return False
     if result.type.scalar.is_floating():
@@ -156,24 +185,45 @@ def _scan(op: Op, operands: Any, attributes: Any, lanes: list[Any], results: Any
 
 def _dot(op: Op, operands: Any, attributes: Any, lanes: list[Any], results: Any) -> list[Any]:
     """A product is marked where its row or its column holds a mark; the accumulator adds its own."""
+    wanted = results[0].type
     out: Any = None
     for index, marked in enumerate(lanes):
         if marked is None:
             continue
-        if np.shape(marked) == results[0].type.shape and index >= 2:
+        if index >= 2 and operands[index].type.shape == wanted.shape:
             spreaded = marked
         elif index == 0:
             spreaded = np.any(marked, axis=-1, keepdims=True)
         elif index == 1:
             spreaded = np.any(marked, axis=-2, keepdims=True)
         else:
-            spreaded = np.any(marked)
+            spreaded = _anywhere(marked, operands[index].type, wanted)
         out = spreaded if out is None else out | spreaded
-    return [np.broadcast_to(out, results[0].type.shape)]
+    return [_stretched(out, wanted)]
 
 
 def _mix(op: Op, operands: Any, attributes: Any, lanes: list[Any], results: Any) -> list[Any]:
-    return [np.broadcast_to(np.any(_union(lanes)), each.type.shape) for each in results]
+    out = []
+    for each in results:
+        found = [
+            None if marked is None else _anywhere(marked, x.type, each.type)
+            for x, marked in zip(operands, lanes, strict=True)
+        ]
+        out.append(_stretched(_union(found), each.type))
+    return out
+
+
+def _anywhere(marked: Any, kind: dtype, wanted: dtype) -> Any:
+    """Whether any element of a block is marked, as a block of another type's rank."""
+    rank = len(kind.shape)
+    found = np.asarray(np.any(marked, axis=tuple(range(-rank, 0))))
+    return found.reshape(found.shape + (1,) * len(wanted.shape))
+
+
+def _stretched(marked: Any, kind: dtype) -> Any:
+    """To the full shape of a block, behind whatever leads."""
+    lead = marked.shape[: marked.ndim - len(kind.shape)]
+    return np.broadcast_to(marked, lead + kind.shape)
 
 
 def _none(op: Op, operands: Any, attributes: Any, lanes: list[Any], results: Any) -> list[Any]:

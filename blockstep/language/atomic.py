@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from blockstep.language import types as ty
-from blockstep.language.casting import cast
+from blockstep.language.casting import bitcast, cast
 from blockstep.language.constant import unwrap
 from blockstep.language.elementwise import (
     add,
@@ -120,14 +120,27 @@ def atomic_xchg(
 def atomic_cas(pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None) -> Any:
     """`n, n, n -> n`: writes `val` where the element equals `cmp` (bit for bit); the old values.
 
-    Elements are 16, 32 or 64 bits wide. Raises ValueError for others."""
+    Elements are 16, 32 or 64 bits wide. Raises ValueError for others, and TypeError for a value of
+    another type or shape: neither is converted or stretched. The result has the type of `val`."""
     pointer, element = _writable(pointer, "atomic_cas")
     if element.primitive_bitwidth not in (16, 32, 64):
         raise ValueError("atomic_cas only supports elements with width {16, 32, 64}")
-    shape = pointer.type.shape
-    expected = cast(broadcast_to(cmp, shape), element)
-    wanted = cast(broadcast_to(val, shape), element)
-    return emit(ops.ATOMIC_CAS, pointer, expected, wanted, **_ordering(sem, scope))
+    expected, wanted = to_tensor(cmp), to_tensor(val)
+    for given in (expected, wanted):
+        if given.type.shape != pointer.type.shape or not _same_bits(given.type.scalar, element):
+            raise TypeError(
+                f"atomic_cas converts and stretches nothing: {given.type} at {pointer.type}"
+            )
+    swapped = (bitcast(expected, element), bitcast(wanted, element))
+    old = emit(ops.ATOMIC_CAS, pointer, *swapped, **_ordering(sem, scope))
+    return bitcast(old, wanted.type.scalar)
+
+
+def _same_bits(one: ty.dtype, other: ty.dtype) -> bool:
+    """Of one type in PTX, which knows no signs."""
+    if one.is_int() and other.is_int():
+        return one.int_bitwidth == other.int_bitwidth
+    return one is other
 
 
 def atomic_load(pointer: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:

@@ -101,6 +101,8 @@ def _pointer_cast(x: tensor, source: dtype, target: dtype) -> Any:
     else:
         if not source.is_int():
             raise TypeError(f"cannot cast {x.type} to {target}")
+        if source.primitive_bitwidth != 64:
+            raise TypeError(f"an address has 64 bits: {source} does not cast to a pointer")
         return emit(ops.INT_TO_POINTER, x, target=target)
     result.origin = x.origin
     return result

@@ -11,7 +11,7 @@ from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.elementwise import equal, logical_not, logical_or, not_equal
 from blockstep.language.op import emit
 from blockstep.language.ops import control as ops
-from blockstep.language.promotion import broadcast_to, constant, to_tensor
+from blockstep.language.promotion import broadcast_to, to_tensor
 from blockstep.language.value import tensor
 
 
@@ -67,10 +67,10 @@ def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> Any:
 
 
 def assume(cond: Any) -> Any:
-    """A promise to the compiler that `cond` holds; a false one is reported."""
+    """A promise to the compiler that the scalar int1 `cond` holds; a false one is reported."""
     condition = to_tensor(unwrap(cond))
-    if condition.dtype is not ty.int1:
-        condition = not_equal(condition, constant(0, condition.dtype))
+    if condition.type is not ty.int1:
+        raise TypeError(f"assume takes a scalar int1, not {condition.type}")
     return emit(ops.ASSUME, condition)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from blockstep.language import frames
+from blockstep.language import types as ty
 from blockstep.language.constant import constexpr, unwrap
 from blockstep.language.op import emit
 from blockstep.language.ops import creation as ops
@@ -86,20 +87,34 @@ def full(shape: Any, value: Any, dtype: Any) -> Any:
 
 
 def scalar_constant(value: Any, target: dtype) -> tensor:
-    """A number as a scalar of `target`, converted as a cast would."""
-    if target.is_floating() and not target.is_fp8():
-        return constant(float(value), target)
-    if target.is_int() and isinstance(value, (int, bool)):
-        bits = 0 if target.is_int1() else target.int_bitwidth
-        wrapped = bool(value) if target.is_int1() else int(value) & ((1 << bits) - 1)
-        if target.is_int_signed() and wrapped > target.highest:
-            wrapped -= 1 << bits
-        return constant(wrapped, target)
+    """A number as a scalar of `target`. Integers are cut to its width, if a 64-bit integer of its
+    signedness holds them.
+
+    Raises TypeError for those that none holds, and for a float that is to be an integer."""
     if target.is_fp8():
         check_fp8(value, target)
-    elif target.is_int() and value != 0:
+        return constant(0.0, ty.float32).to(target)  # type: ignore[no-any-return]
+    if target.is_floating():
+        return constant(float(value), target)
+    if target.is_int1() and isinstance(value, (int, float)):
+        return constant(bool(value), target)
+    if target.is_int() and value == 0:
+        return constant(0, target)
+    if target.is_int() and isinstance(value, int):
+        return constant(_cut(int(value), target), target)
+    if target.is_int():
         raise TypeError(f"{value} is a float: it cannot fill a block of {target}")
     return constant(value, literal_type(value)).to(target)  # type: ignore[no-any-return]
+
+
+def _cut(value: int, target: dtype) -> int:
+    signed = target.is_int_signed()
+    widest = ty.int64 if signed else ty.uint64
+    if not widest.lowest <= value <= widest.highest:
+        raise TypeError(f"{value} is no {widest}: it cannot fill a block of {target}")
+    bits = target.int_bitwidth
+    cut = value & ((1 << bits) - 1)
+    return cut - (1 << bits) if signed and cut > target.highest else cut
 
 
 def to_tensor(x: Any) -> Any:

@@ -13,6 +13,7 @@ from blockstep.language.blockpointer import scalars
 from blockstep.language.casting import cast
 from blockstep.language.constant import unwrap
 from blockstep.language.creation import block_shape as shape_of
+from blockstep.language.creation import scalar_constant
 from blockstep.language.memory import load_pointers, store_pointers
 from blockstep.language.op import emit
 from blockstep.language.ops.box import BOX_MASK, BOX_POINTERS
@@ -220,11 +221,24 @@ def make_tensor_descriptor(
         raise ValueError("Padding option `nan` is not supported for integer blocks")
     return tensor_descriptor(
         base,
-        scalars(shape, ty.int32, "shape"),
-        scalars(strides, ty.int64, "strides"),
+        _extents(shape, ty.int32),
+        _extents(strides, ty.int64),
         ty.block_type(element, dims),
         str(padding),
     )
+
+
+def _extents(values: Any, type: ty.dtype) -> tuple[tensor, ...]:
+    """Each value as a scalar of an integer type, wider ones cut off as a cast does."""
+    out = []
+    for value in map(unwrap, values):
+        if isinstance(value, tensor) and not value.shape:
+            out.append(cast(value, type))
+        elif isinstance(value, int):
+            out.append(scalar_constant(value, type))
+        else:
+            raise ValueError(f"a descriptor's shape and strides are scalars, not {value!r}")
+    return tuple(out)
 
 
 def host_descriptor(descriptor: Any, base: tensor) -> tensor_descriptor:

@@ -94,18 +94,30 @@ def mod(x: Any, y: Any) -> Any:
 
 
 def fdiv(x: Any, y: Any, ieee_rounding: Any = False, approx: Any = False) -> Any:
-    """`n, n -> n`: float division; `ieee_rounding` asks for the correctly rounded one."""
-    a, b = binary(x, y, division=True)
+    """`n, n -> n`: float division; `ieee_rounding` asks for the correctly rounded one. Raises
+    TypeError unless both are floats of one type: neither is converted."""
+    a, b = binary(to_tensor(x), to_tensor(y), arithmetic=False)
     if not (a.type.scalar.is_floating() and b.type.scalar.is_floating()):
         raise TypeError("both operands of fdiv must have floating scalar type")
+    if a.type.scalar is not b.type.scalar:
+        raise TypeError(f"fdiv divides floats of one type, not {a.type} by {b.type}")
     return emit(ops.DIV_RN if unwrap(ieee_rounding) else ops.FDIV, a, b)
 
 
+def _expect(allowed: tuple[ty.dtype, ...], *given: Any) -> None:
+    """Raises ValueError for a block or scalar of another type, before any is converted."""
+    for x in given:
+        if isinstance(x, tensor) and x.type.scalar not in allowed:
+            names = [t.name for t in allowed]
+            raise ValueError(f"Expected dtype {names} but got {x.type.scalar}")
+
+
 def div_rn(x: Any, y: Any) -> Any:
-    """`n, n -> n`: float32 quotient, rounded to nearest even."""
+    """`n, n -> n`: float32 quotient, rounded to nearest even. Raises ValueError if an operand is
+    of another type: it is not converted."""
+    _expect((ty.float32,), x, y)
     a, b = binary(x, y)
-    if a.type.scalar not in (ty.float32, ty.float64):
-        raise ValueError(f"Expected dtype ['fp32'] but got {a.type.scalar}")
+    _expect((ty.float32,), a)
     return emit(ops.DIV_RN, a, b)
 
 
@@ -162,11 +174,6 @@ def logical_or(x: Any, other: Any) -> Any:
 def logical_not(x: Any) -> Any:
     """`n -> n` int1: the opposite; the operand must be int1."""
     return invert(_as_int1(x))
-
-
-def plus(x: Any) -> Any:
-    """`n -> n`: x."""
-    return x
 
 
 def minus(x: Any) -> Any:
@@ -243,6 +250,8 @@ def where(condition: Any, x: Any, y: Any) -> Any:
         a, b = broadcast(a, b)
     else:
         condition, _ = broadcast(condition, a)
+    if a.type.scalar is not b.type.scalar:
+        raise TypeError(f"where chooses between values of one type, not {a.type} and {b.type}")
     return emit(ops.SELECT, condition, a, b)
 
 
@@ -288,9 +297,8 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
 
 def umulhi(x: Any, y: Any) -> Any:
     """`n, n -> n`: the upper half of the product of two 32- or 64-bit integers."""
+    wide = (ty.int32, ty.int64, ty.uint32, ty.uint64)
+    _expect(wide, x, y)
     a, b = binary(x, y)
-    if a.type.scalar not in (ty.int32, ty.int64, ty.uint32, ty.uint64):
-        raise ValueError(
-            f"Expected dtype ['int32', 'int64', 'uint32', 'uint64'] but got {a.type.scalar}"
-        )
+    _expect(wide, a)
     return emit(ops.UMULHI, a, b)

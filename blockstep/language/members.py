@@ -35,7 +35,6 @@ _COMPARISONS: dict[str, Any] = {
 }
 _UNARY: dict[str, Any] = {
     "neg": elementwise.minus,
-    "pos": elementwise.plus,
     "invert": elementwise.invert,
 }
 
@@ -140,10 +139,11 @@ METHODS = (
 
 
 def attach_methods(functions: dict[str, Any]) -> None:
-    """`x.name(...)` for the functions of `METHODS`; `x.T` for the transposed block."""
+    """`x.name(...)` for the functions of `METHODS`; `x.T` for the transposed 2-D block."""
     for name, method in {n: functions[n] for n in METHODS}.items():
         setattr(tensor, name, method)
-    tensor.T = property(functions["trans"])  # type: ignore[attr-defined]
+    permute = functions["permute"]
+    tensor.T = property(lambda x: permute(x, 1, 0))  # type: ignore[attr-defined]
 
 
 __all__ = ["attach", "attach_methods"]

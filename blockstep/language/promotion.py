@@ -77,7 +77,10 @@ def literal_type(value: Any) -> dtype:
 
 
 def constant(value: Any, type: dtype) -> tensor:
-    """A scalar of `type`, or a block with `value` in every element."""
+    """A scalar of `type`, or a block with `value` in every element. A float zero is +0.0, also
+    where `-0.0` is written (Triton 3.6)."""
+    if type.scalar._floating and value == 0:
+        value = 0.0
     result: tensor = emit(CONSTANT, type=type, value=value)
     if result.bounds is None and type.scalar._integer:
         result.bounds = (int(value), int(value))

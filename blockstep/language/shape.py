@@ -11,6 +11,7 @@ from typing import Any
 
 from blockstep.language import promotion
 from blockstep.language import types as ty
+from blockstep.language.casting import bitcast
 from blockstep.language.constant import unwrap
 from blockstep.language.creation import block_shape
 from blockstep.language.op import emit
@@ -139,11 +140,20 @@ def broadcast_to(input: Any, *shape: Any) -> Any:
 def join(a: Any, b: Any) -> Any:
     """`n, n -> n 2`: the two side by side on a new last axis (two scalars: `-> 2`).
 
-    Raises TypeError if the element types differ."""
+    Raises TypeError if the element types differ by more than the sign: it is then a's."""
     left, right = promotion.broadcast(to_tensor(a), to_tensor(b))
+    right = _signed_as(right, left.type.scalar)
     if left.type is not right.type:
         raise TypeError(f"join takes two blocks of one type, not {left.type} and {right.type}")
     return emit(ops.JOIN, left, right)
+
+
+def _signed_as(x: tensor, target: ty.dtype) -> tensor:
+    """An integer with the sign of another of its width (Triton's IR knows none), others as is."""
+    source = x.type.scalar
+    if source.is_int() and target.is_int() and source.int_bitwidth == target.int_bitwidth:
+        return bitcast(x, target)
+    return x
 
 
 def split(a: Any) -> Any:
@@ -165,8 +175,10 @@ def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = 0) -> Any:
     """`m n, m n -> 2m n`: `other` after `input` along `dim`; compiled code may use
     `can_reorder=True` to give the elements in another order.
 
-    Raises ValueError if the shapes differ and TypeError if the element types do."""
+    Raises ValueError if the shapes differ and TypeError if the element types differ by more than
+    the sign: it is then that of `input`."""
     a, b = to_tensor(input), to_tensor(other)
+    b = _signed_as(b, a.type.scalar)
     if a.type.shape != b.type.shape or not a.type.shape:
         raise ValueError(f"cat takes two blocks of one shape, not {a.type} and {b.type}")
     if a.type is not b.type:

@@ -55,9 +55,10 @@ def _is_power_of_two(i: Any) -> bool:
 
 @library
 def cdiv(x: Any, div: Any) -> Any:
-    """`n, n -> n`: x / div rounded up, for x >= 0 and div > 0. Plain integers give an integer."""
-    if isinstance(x, int) and isinstance(div, int):
-        return (x + div - 1) // div
+    """`n, n -> n`: x / div rounded up, for x >= 0 and div > 0. Constants give a run-time scalar
+    too (Triton 3.6); `triton.cdiv` gives a constant."""
+    if not isinstance(x, tensor) and not isinstance(div, tensor):
+        return to_tensor((x + (div - 1)) // div)
     return floordiv(add(x, sub(div, 1) if isinstance(div, tensor) else div - 1), div)
 
 
@@ -95,7 +96,10 @@ def ravel(x: Any, can_reorder: Any = False) -> Any:
 
 @library
 def flip(x: Any, dim: Any = None) -> Any:
-    """`m n -> m n`: reversed along `dim` (default: the last axis)."""
+    """`m n -> m n`: reversed along `dim`. Raises TypeError without it, as Triton 3.6 does in spite
+    of its default."""
+    if dim is None:
+        raise TypeError("flip needs `dim`, the axis to reverse: Triton 3.6 rejects its own default")
     return shape.flip(x, dim)
 
 

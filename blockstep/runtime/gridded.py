@@ -11,6 +11,8 @@ from blockstep.compiler.frontend.cache import key_of
 from blockstep.errors import TritonError
 from blockstep.interp.checkers.grid import Grid
 from blockstep.interp.events import Launched
+from blockstep.interp.grid.checks import UNJUDGED, Checks, checks_for
+from blockstep.interp.grid.distinct import Shared
 from blockstep.interp.grid.machine import GridMachine
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Plan, Refused, plan
@@ -24,19 +26,20 @@ LARGEST = 1 << 30  # bytes of memory that is read and written: past it nothing i
 
 
 class Snapshot:
-    """The memory that a launch both reads and writes, as it was: what the step machine needs to run
-    the launch again. Memory that is only written is written again in the same places."""
+    """Memory as it was, so that the launch can be run again."""
 
-    def __init__(self, storages: list[Storage]) -> None:
+    def __init__(self, storages: list[Storage], flags: bool) -> None:
         self._saved = [
-            (s, s.data.copy(), None if s.written is None else s.written.copy()) for s in storages
+            (s, s.data.copy(), s.written.copy() if flags and s.written is not None else None)
+            for s in storages
         ]
 
     def restore(self) -> None:
         """Puts everything back."""
         for storage, data, flags in self._saved:
             storage.data[...] = data
-            if flags is not None and storage.written is not None:
+            if flags is not None:
+                assert storage.written is not None
                 storage.written[...] = flags
 
 
@@ -95,11 +98,9 @@ def run(
     num_warps: int = 4,
 ) -> None:  # fmt: skip
     """Runs a launch on the grid machine. Raises Refused, with nothing done, where it cannot."""
-    precise = judged and current.report.wants("precision")
-    machine = on_grid(
-        function, bound, launched.grid, judged, launched.seed or 0, num_warps, precise
-    )
-    if judged and current.report.wants("grid"):
+    checks = _checks(current, launched.seed or 0) if judged else UNJUDGED
+    machine = on_grid(function, bound, launched.grid, checks, launched.seed or 0, num_warps)
+    if checks.grid:
         checker = Grid(current.outputs)
         checker.launch(launched)
         total = launched.grid[0] * launched.grid[1] * launched.grid[2]
@@ -108,29 +109,60 @@ def run(
         checker.summary(idle, machine.examples, total, stores, machine.reads.values())
 
 
+def _checks(current: Session, seed: int) -> Checks:
+    """Outcomes are compared with those of other orders, or asked for in one of them."""
+    wants = current.report.wants
+    return checks_for(wants, bool(seed) or (current.options.seeds > 1 and wants("order")))
+
+
 def on_grid(
-    function: JITFunction, bound: Bound, grid: tuple[int, int, int], judged: bool, seed: int = 0,
-    num_warps: int = 4, precise: bool = False,
+    function: JITFunction, bound: Bound, grid: tuple[int, int, int], checks: Checks, seed: int = 0,
+    num_warps: int = 4,
 ) -> GridMachine:  # fmt: skip
     """The machine after the launch. Raises Refused, with memory as it was, where it cannot run it
     or cannot prove it clean."""
     ir, chosen = compiled(function, bound, num_warps)
-    if seed and chosen.has_atomics:
+    if seed and not chosen.any_order:
         raise Refused("atomics act in the order of the seed")
-    machine = GridMachine(ir, chosen, grid, arguments_of(bound), judged, precise)
-    if judged:
+    counts = checks.judged and "shares" not in ir.derived
+    machine = GridMachine(ir, chosen, grid, arguments_of(bound), checks, counts, bool(seed))
+    if checks.flags:
         for storage in machine.storages(None).values():
             _ = storage.written  # looked up before the kernel writes: it tells what the host wrote
     written = machine.storages(chosen.written)
-    both = {k: s for k, s in machine.storages(chosen.read).items() if k in written}
     if any(s.readonly for s in written.values()):
         raise Refused("the kernel may write to a read-only array")
-    if sum(s.nbytes for s in both.values()) > LARGEST:
+    lost = _lost(machine, written)
+    if sum(s.nbytes for s in lost) > LARGEST:
         raise Refused("the kernel reads and writes more memory than is copied")
-    before = Snapshot(list(both.values()))
+    before = Snapshot(lost, checks.flags)
     try:
-        machine.run()
+        return _proved(machine, before)
     except (Suspicion, TritonError):
         before.restore()
         raise Refused("something may be wrong: each program instance is judged by itself") from None
-    return machine
+
+
+def _lost(machine: GridMachine, written: dict[int, Storage]) -> list[Storage]:
+    """The memory that another run of the launch would not find, or leave, as it should be: what is
+    both read and written. What is only written is written again in the same places, unless values
+    that other program instances may have written decide where."""
+    read, steering = (machine.storages(n) for n in (machine.plan.read, machine.plan.steering))
+    return [s for k, s in written.items() if k in read or not steering.keys().isdisjoint(written)]
+
+
+def _proved(machine: GridMachine, before: Snapshot) -> GridMachine:
+    """The launch, and once more with every access written down where counting lanes did not do. A
+    kernel that is clean all the same stores like that on purpose: it is not counted again."""
+    try:
+        machine.run()
+        return machine
+    except Shared:
+        before.restore()
+    again = GridMachine(
+        machine.function, machine.plan, machine.grid, machine.arguments, machine.checks,
+        seeded=machine.seeded,
+    )  # fmt: skip
+    again.run()
+    machine.function.derived["shares"] = True
+    return again

@@ -38,6 +38,7 @@ from blockstep.interp.checkers import checkers_for
 from blockstep.interp.events import Launched
 from blockstep.interp.followed import FollowedMachine
 from blockstep.interp.grid.plan import Refused
+from blockstep.interp.marks import KIND_OF
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language import frames
@@ -51,16 +52,6 @@ from blockstep.runtime.gpu.selection import check_choice, may_want, wants_gpu
 from blockstep.runtime.gpu.shortcut import Shortcut
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
-
-WATCHED_MARKS = {
-    "poison": "uninitialised",
-    "unread": "uninitialised",
-    "division": "division",
-    "wrap": "overflow",
-    "shift": "overflow",
-    "cast": "cast",
-    "nan": "precision",
-}
 
 
 def launch(
@@ -364,7 +355,7 @@ def _nothing(kind: str) -> bool:
 
 
 def _watched(current: session.Session) -> frozenset[str]:
-    return frozenset(m for m, kind in WATCHED_MARKS.items() if current.report.wants(kind))
+    return frozenset(m for m, kind in KIND_OF.items() if current.report.wants(kind))
 
 
 def _fits(

@@ -97,12 +97,17 @@ class Expressions(Context, ABC):
         raise self.error(node, f"{node.id} is not defined")
 
     def _Tuple(self, node: ast.Tuple) -> Any:
-        return tuple(self._items(node.elts))
+        return tuple(self.evaluate(item) for item in node.elts)
 
     def _List(self, node: ast.List) -> Any:
-        return tuple(self._items(node.elts))
+        return tuple(self.evaluate(item) for item in node.elts)
+
+    def _Starred(self, node: ast.Starred) -> Any:
+        message = "`*` unpacks a tuple among the arguments of a call only; join tuples with `+`"
+        raise self.error(node, message, UnsupportedLanguageConstruct)
 
     def _items(self, nodes: list[ast.expr]) -> list[Any]:
+        """The arguments of a call."""
         out: list[Any] = []
         for item in nodes:
             if isinstance(item, ast.Starred):

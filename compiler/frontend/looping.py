@@ -100,6 +100,8 @@ class Loops(Statements):
         if isinstance(node, ast.Call):
             with self.at(node):
                 function = self.evaluate(node.func)
+                if isinstance(node.func, ast.Name) and node.func.id in self.variables:
+                    self._unrolls(node, function)
                 if function is range:
                     function = loops.range
                 args = self._items(node.args)
@@ -111,6 +113,12 @@ class Loops(Statements):
             message = "Only `range` and `static_range` iterators are currently supported"
             raise self.error(node, message, UnsupportedLanguageConstruct)
         return over
+
+    def _unrolls(self, node: ast.Call, function: Any) -> None:
+        """A loop at run time names its range; only `static_range` may come from a variable."""
+        if function is not loops.static_range:
+            message = f"`{ast.unparse(node.func)}` is no name of `range`: write tl.range itself"
+            raise self.error(node, message, UnsupportedLanguageConstruct)
 
     def _loop(
         self, node: ast.For, index: str, kind: ty.dtype, bounds: list[Any], options: dict[str, Any]

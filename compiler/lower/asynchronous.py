@@ -5,7 +5,7 @@ from __future__ import annotations
 from blockstep.compiler.layouts.shared import SharedLayout, accesses
 from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering, lowers
-from blockstep.compiler.lower.text import Item
+from blockstep.compiler.lower.text import Item, element_of
 from blockstep.ir import Operation
 from blockstep.language import types as ty
 
@@ -45,7 +45,7 @@ def _async_copy(lw: Lowering, operation: Operation) -> None:
     assert ring is not None and slot is not None and active is not None and pointer is not None
     target: SharedLayout = operation.attributes["layout"]
     source = lw.layout(pointer)
-    size = lanes.bytes_of(pointer.type.scalar.element_ty)
+    size = lanes.bytes_of(element_of(pointer))
     width = operation.attributes["vector"]
     start = _slot_offset(lw, lw[ring], lw[slot], (1 << len(target.elements)) * size)
     base = lw.base(source, target.address)
@@ -55,7 +55,9 @@ def _async_copy(lw: Lowering, operation: Operation) -> None:
     count = width * size
     how = "cg" if count == 16 else "ca"
     leader = lw.first_holder(source)
-    live = lw[active].name if leader == "true" else lw.b.value(f"and i1 {lw[active].name}, {leader}")
+    live = (
+        lw[active].name if leader == "true" else lw.b.value(f"and i1 {lw[active].name}, {leader}")
+    )
     for access in accesses(source, target, width):
         register = access.registers[0][0]
         flat = lw.b.value(f"xor i32 {base}, {access.address}") if access.address else base

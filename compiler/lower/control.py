@@ -3,6 +3,8 @@ takes the same way."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered, lowers
 from blockstep.compiler.lower.text import Item, Phi
 from blockstep.ir import Operation, Region, Value
@@ -77,8 +79,7 @@ def _for(lw: Lowering, operation: Operation) -> None:
     b = lw.b
     (body,) = operation.regions
     lower, upper, step, *carried = _values(lw, operation.operands)
-    kind = body.arguments[0].type
-    goes_on = _loop_test(lw, operation, kind)
+    goes_on = _loop_test(lw, operation)
     names = b.name("loop"), b.name("done")
     used = [sorted(lw.demand[v]) for v in body.arguments[1:]]
     given = [_split(lw, item, kept) for item, kept in zip(carried, used, strict=True)]
@@ -149,7 +150,7 @@ def _joined(lw: Lowering, item: Item, phis: list[Phi], used: list[int]) -> Item:
     return Item(name, item.kind, item.count)
 
 
-def _loop_test(lw: Lowering, operation: Operation, kind: object) -> object:
+def _loop_test(lw: Lowering, operation: Operation) -> Callable[[str], str]:
     """Whether the loop goes on with an index: below the upper bound, or above it for a step below
     zero."""
     upper, step = lw[operation.operands[1]], lw[operation.operands[2]]

@@ -68,8 +68,7 @@ def _debug_info(function: Function) -> DebugInfo | None:
     located = [o.location for o in function.walk() if o.location is not None]
     if not located:
         return None
-    outermost = [(location, *location.callers)[-1] for location in located]
-    spans = [getattr(one, "span", one) for one in outermost]
+    spans = [(location.span, *location.callers)[-1] for location in located]
     line = min(span.line for span in spans if span.file == function.file or not function.file)
     return DebugInfo(function.name, function.file or spans[0].file, line)
 
@@ -163,9 +162,7 @@ class Lowering:
         type = vector(count, scalar_type(kind))
         name = "poison"
         for i, part in enumerate(parts):
-            name = self.b.value(
-                f"insertelement {type} {name}, {scalar_type(kind)} {part}, i32 {i}"
-            )
+            name = self.b.value(f"insertelement {type} {name}, {scalar_type(kind)} {part}, i32 {i}")
         return Item(name, kind.scalar, count)
 
     def pick(self, item: Item, registers: Sequence[int]) -> Item:
@@ -212,9 +209,7 @@ class Lowering:
             text = "true" if value else "false"
         return self.splat(Item(text, kind.scalar), count)
 
-    def each(
-        self, compute: Callable[..., str], kind: ty.dtype, *items: Item
-    ) -> Item:
+    def each(self, compute: Callable[..., str], kind: ty.dtype, *items: Item) -> Item:
         """Elementwise by scalars: `compute(*parts) -> value` for each element."""
         rows = [self.parts(item) for item in items]
         found = [compute(*parts) for parts in zip(*rows, strict=True)]
@@ -252,7 +247,9 @@ class Lowering:
         results = [ty.float32 if k.scalar.is_fp8() else k for k in kinds]
         found = self.compute(name, attributes, results, wide)
         return tuple(
-            self.compute("cast", {"target": k.scalar}, [k], [item])[0] if k.scalar.is_fp8() else item
+            self.compute("cast", {"target": k.scalar}, [k], [item])[0]
+            if k.scalar.is_fp8()
+            else item
             for item, k in zip(found, kinds, strict=True)
         )
 

@@ -121,8 +121,8 @@ def _division(quotient: bool) -> Any:
             return _made(lw.b.value(f"{name} {x}, {y.name}"), x)
         bits = x.kind.primitive_bitwidth
         if bits == 1:  # by 1, or by 0, which gives all ones
-            zero = lw.b.value(f"xor {y}, {lw.constant(1, y.kind, y.count).name}")
-            return _made(lw.b.value(f"or {x}, {zero}") if quotient else zero, x)
+            none = lw.b.value(f"xor {y}, {lw.constant(1, y.kind, y.count).name}")
+            return _made(lw.b.value(f"or {x}, {none}") if quotient else none, x)
         if bits < 64:
             instruction = f"{'div' if quotient else 'rem'}.{'s' if signed else 'u'}32"
             return _narrow_division(lw, instruction, x, y, signed)
@@ -154,11 +154,11 @@ def _float_remainder(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item, y: 
     quotient = lw.b.value(f"fdiv {x}, {y.name}")
     whole = lw.b.call(t, f"llvm.trunc.{kind_text}", [f"{t} {quotient}"])
     minus = lw.b.value(f"fneg {t} {whole}")
-    found = lw.b.call(t, f"llvm.fma.{kind_text}", [f"{t} {minus}", str(y), str(x)])
+    rest = lw.b.call(t, f"llvm.fma.{kind_text}", [f"{t} {minus}", str(y), str(x)])
     size = lw.b.call(t, f"llvm.fabs.{kind_text}", [str(y)])
     infinity = lw.splat(Item("0x7FF0000000000000", x.kind), x.count)
     beside = _made(lw.b.value(f"fcmp oeq {t} {size}, {infinity.name}"), x, ty.int1)
-    return _made(lw.b.value(f"select {beside}, {x}, {t} {found}"), x)
+    return _made(lw.b.value(f"select {beside}, {x}, {t} {rest}"), x)
 
 
 def intrinsic_suffix(x: Item) -> str:
@@ -230,9 +230,7 @@ computes("maximum")(_extreme("maximum"))
 
 
 @computes("clamp")
-def _clamp(
-    lw: Lowering, attributes: Any, kind: ty.dtype, x: Item, low: Item, high: Item
-) -> Item:
+def _clamp(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item, low: Item, high: Item) -> Item:
     (above,) = lw.compute("maximum", attributes, [kind], [x, low])
     return lw.compute("minimum", attributes, [kind], [above, high])[0]
 

@@ -40,7 +40,9 @@ def from_registers(lw: Lowering, words: list[str], kind: ty.dtype, count: int | 
     type = vector(count, scalar_type(kind))
     shared = bits == 64 or bits == 32 or (bits >= 8 and elements * bits % 32 == 0)
     if shared:
-        joined = lw.join(words, ty.uint32, None if len(words) == 1 and count is None else len(words))
+        joined = lw.join(
+            words, ty.uint32, None if len(words) == 1 and count is None else len(words)
+        )
         if joined.type == type:
             return Item(joined.name, kind.scalar, count)
         return Item(lw.b.value(f"bitcast {joined} to {type}"), kind.scalar, count)

@@ -100,7 +100,7 @@ for _name in ("log", "log2", "sin", "cos", "erf"):
 def _sqrt(lw: Lowering, attributes: Any, kind: ty.dtype, x: Item) -> Item:
     if _fast(lw, x):
         return _instruction(lw, _flushed(lw, "sqrt.approx"), x)
-    return _sqrt_rn(lw, attributes, kind, x)
+    return _instruction(lw, f"sqrt.rn.{'f32' if x.kind.is_fp32() else 'f64'}", x)
 
 
 @computes("sqrt_rn")

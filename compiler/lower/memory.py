@@ -121,9 +121,7 @@ def _load_group(
     mask, other = told["mask"], told["other"]
     filled = to_words(lw, lw[other], registers, bits) if other is not None else None
     predicate = None if mask is None else _at(lw, lw[mask], registers[0])
-    words = read(
-        lw, address, predicate, filled, number, word, modifiers(operation, _LOAD_CACHE)
-    )
+    words = read(lw, address, predicate, filled, number, word, modifiers(operation, _LOAD_CACHE))
     count = None if lw.count(result) is None else len(registers)
     return from_words(lw, words, len(registers), kind, count)
 

@@ -154,4 +154,3 @@ def _text(lw: Lowering, declared: list[str]) -> str:
         *(() if lw.options.flush else _KEEPS_DENORMALS),
     ]
     return "\n".join(lines) + "\n"
-

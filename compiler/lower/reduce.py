@@ -102,9 +102,7 @@ def _between_warps(
     return _combined(lw, region, found, row)
 
 
-def _combined(
-    lw: Lowering, region: Region, found: list[list[Item]], row: int
-) -> list[Item]:
+def _combined(lw: Lowering, region: Region, found: list[list[Item]], row: int) -> list[Item]:
     """Rows of parts, halves at a time, for all elements of the lane at once."""
     items = [lw.concatenate(rows) for rows in found]
     count = items[0].count
@@ -147,9 +145,7 @@ def _own_registers(kept: Layout) -> list[int]:
 
 def _writes(lw: Lowering, layout: Layout, axis: int) -> str:
     """Whether this lane is the first of those that hold the same part."""
-    lane_bits = sum(
-        1 << k for k, v in enumerate(layout.lanes) if v == 0 or along(layout, axis, v)
-    )
+    lane_bits = sum(1 << k for k, v in enumerate(layout.lanes) if v == 0 or along(layout, axis, v))
     warp_bits = sum(1 << k for k, v in enumerate(layout.warps) if v == 0)
     mask = lane_bits | warp_bits << 5
     if not mask:

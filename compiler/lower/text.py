@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+from blockstep.ir import Value
 from blockstep.language import types as ty
 
 _FLOATS = {"fp16": "half", "bf16": "bfloat", "fp32": "float", "fp64": "double"}
@@ -41,6 +42,12 @@ def type_of(typed: str) -> str:
     return " ".join(words[: 2 if words[1].startswith("addrspace") else 1])
 
 
+def element_of(pointer: Value) -> ty.dtype:
+    """The type of what a pointer (or each of a block) names."""
+    found: ty.dtype = pointer.type.scalar.element_ty  # type: ignore[attr-defined]
+    return found
+
+
 def vector(count: int | None, element: str) -> str:
     """`<count x element>`, or the element for a scalar."""
     return element if count is None else f"<{count} x {element}>"
@@ -55,9 +62,9 @@ def float_text(value: float, element: str) -> str:
             return "0x" + struct.pack(">d", float(np.float32(value))).hex()
     if element == "half":
         with np.errstate(over="ignore"):
-            return "0xH" + np.float16(value).view(np.uint16).tobytes()[::-1].hex()
+            return "0xH" + bytes(np.float16(value).tobytes()[::-1]).hex()
     if element == "bfloat":
-        return "0xR" + ml_dtypes.bfloat16(value).tobytes()[::-1].hex()
+        return "0xR" + bytes(ml_dtypes.bfloat16(value).tobytes()[::-1]).hex()
     raise ValueError(f"no float type: {element}")
 
 
@@ -148,7 +155,12 @@ class Builder:
     ) -> str:  # fmt: skip
         """Inline PTX. With `effects` it is neither moved nor left out."""
         kind = "asm sideeffect" if effects else "asm"
-        text = template.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A").replace("\t", " ")
+        text = (
+            template.replace("\\", "\\5C")
+            .replace('"', "\\22")
+            .replace("\n", "\\0A")
+            .replace("\t", " ")
+        )
         line = f'call {result} {kind} "{text}", "{constraints}"({", ".join(operands)})'
         if effects:
             line += " #1"  # convergent nounwind: see `module`

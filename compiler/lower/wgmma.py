@@ -198,9 +198,7 @@ def _emit(
             place += 1
         given.append(f"i64 {right}")
         constraints.append("l")
-        lines.append(
-            f"{text} {sums}, {a_text}, ${place}, p{_flags(kind, a_tile, b_tile, size)};"
-        )
+        lines.append(f"{text} {sums}, {a_text}, ${place}, p{_flags(kind, a_tile, b_tile, size)};")
         place += 1
         if number == 0 and acc is None:
             lines.append("setp.eq.b32 p, 0, 0;")

@@ -50,7 +50,7 @@ def are_apart(pointer: Value, loop: Operation) -> bool:
     if found is None or each is None:
         return False
     size = max(1, pointer.type.scalar.element_ty.itemsize)  # type: ignore[attr-defined]
-    return abs(found.step * each) >= found.span + size
+    return bool(abs(found.step * each) >= found.span + size)
 
 
 def constant(value: Value) -> int | None:

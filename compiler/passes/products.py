@@ -48,7 +48,7 @@ class Products:
                 _replace(operation, _widened)
 
 
-def _replace(operation: Operation, write: Callable[..., tensor]) -> None:
+def _replace(operation: Operation, write: Callable[..., Any]) -> None:
     """The operation becomes what `write` records for its operands and attributes."""
     recorder, region = Recorder(), Region()
     recorder.location = operation.location
@@ -65,17 +65,17 @@ def _replace(operation: Operation, write: Callable[..., tensor]) -> None:
     operation.replace_with([made])
 
 
-def _plain_dot(operation: Operation, a: tensor, b: tensor, acc: Any = None) -> tensor:
+def _plain_dot(operation: Operation, a: Any, b: Any, acc: Any = None) -> Any:
     out = operation.results[0].type.scalar
     precision = "tf32" if a.dtype.is_fp32() else None
     return tl.dot(a, b, acc, out_dtype=out, input_precision=precision)
 
 
-def _widened(operation: Operation, a: tensor, b: tensor, acc: Any = None) -> tensor:
+def _widened(operation: Operation, a: Any, b: Any, acc: Any = None) -> Any:
     return _plain_dot(operation, a.to(ty.float16), b.to(ty.float16), acc)
 
 
-def _scheme(operation: Operation, a: tensor, b: tensor, acc: Any = None) -> tensor:
+def _scheme(operation: Operation, a: Any, b: Any, acc: Any = None) -> Any:
     scheme = operation.attributes["precision"]
     if scheme == "tf32x3":
         left, right = _tf32_parts(a), _tf32_parts(b)
@@ -92,19 +92,19 @@ def _scheme(operation: Operation, a: tensor, b: tensor, acc: Any = None) -> tens
     return main if acc is None else main + acc
 
 
-def _tf32_parts(x: tensor) -> list[tensor]:
+def _tf32_parts(x: Any) -> list[Any]:
     big = _rounded(x)
     return [big, _rounded(x - big)]
 
 
-def _rounded(x: tensor) -> tensor:
+def _rounded(x: Any) -> Any:
     from blockstep.language.op import OPS, emit
 
-    found: tensor = emit(OPS["round_tf32"], x)
+    found = emit(OPS["round_tf32"], x)
     return found
 
 
-def _bf16_parts(x: tensor, count: int) -> list[tensor]:
+def _bf16_parts(x: Any, count: int) -> list[Any]:
     parts = []
     for _ in range(count):
         parts.append(x.to(ty.bfloat16))
@@ -112,7 +112,7 @@ def _bf16_parts(x: tensor, count: int) -> list[tensor]:
     return parts
 
 
-def _scaled(operation: Operation, a: tensor, b: tensor, *more: tensor) -> tensor:
+def _scaled(operation: Operation, a: Any, b: Any, *more: Any) -> Any:
     told = operation.attributes
     given = iter(more)
     a_scale, b_scale, acc = (next(given) if there else None for there in told["present"])
@@ -123,8 +123,8 @@ def _scaled(operation: Operation, a: tensor, b: tensor, *more: tensor) -> tensor
 
 
 def _operand(
-    x: tensor, scale: Any, form: str, k_pack: bool, compute: ty.dtype, told: Any, k_axis: int
-) -> tensor:
+    x: Any, scale: Any, form: str, k_pack: bool, compute: ty.dtype, told: Any, k_axis: int
+) -> Any:
     """One factor in the format it is multiplied in; `k_axis` counts from the last two axes."""
     rank = len(x.shape)
     axis = rank - 2 + k_axis
@@ -141,7 +141,7 @@ def _operand(
     return tl.where(lost != 0, float("nan"), scaled).to(compute)
 
 
-def _decoded(x: tensor, form: str, axis: int) -> tensor:
+def _decoded(x: Any, form: str, axis: int) -> Any:
     """The values as float32."""
     if form == "e2m1":
         return _e2m1(x, axis)
@@ -150,7 +150,7 @@ def _decoded(x: tensor, form: str, axis: int) -> tensor:
     return x.to(ty.float32)
 
 
-def _e2m1(x: tensor, axis: int) -> tensor:
+def _e2m1(x: Any, axis: int) -> Any:
     """4-bit floats, two a byte along `axis`, the low four bits first: sign, 2 exponent bits, 1
     fraction bit. 2^126 times the number with these bits in a float32's is the value."""
     codes = x.to(ty.uint8, bitcast=True).to(ty.int32)
@@ -162,12 +162,12 @@ def _e2m1(x: tensor, axis: int) -> tensor:
     return tl.reshape(tl.permute(pair, order), shape)
 
 
-def _code(code: tensor) -> tensor:
+def _code(code: Any) -> Any:
     bits = ((code & 8) << 28) | ((code & 7) << 22)
     return bits.to(ty.float32, bitcast=True) * float(2.0**126)
 
 
-def _factor(scale: tensor, compute: ty.dtype) -> tensor:
+def _factor(scale: Any, compute: ty.dtype) -> Any:
     """Scales as float32 numbers that the compute format holds; e8m0 code 0 is zero here."""
     if not scale.dtype.is_int():
         return scale.to(ty.float32)
@@ -175,7 +175,7 @@ def _factor(scale: tensor, compute: ty.dtype) -> tensor:
     return bits.to(ty.float32, bitcast=True).to(compute).to(ty.float32)
 
 
-def _spread(scale: tensor, group: int, k: int, k_axis: int) -> tensor:
+def _spread(scale: Any, group: int, k: int, k_axis: int) -> Any:
     """`… m k/group` to `… m k`; of a right factor, whose scale is `… n k/group`, to `… k n`."""
     rank = len(scale.shape)
     wide = tl.expand_dims(scale, rank)

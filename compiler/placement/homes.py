@@ -16,9 +16,7 @@ from blockstep.compiler.passes.effects import is_pure
 from blockstep.compiler.placement import memory, products, rules, wishes
 from blockstep.ir import Function, Layout, Operation, Region, Value
 
-ACCESSES = frozenset(
-    {"load", "store", "atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"}
-)
+ACCESSES = frozenset({"load", "store", "atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
 _PASSES = 4  # over a loop's body until what it carries has settled
 
 
@@ -49,9 +47,7 @@ class Homes:
     def operand(self, operation: Operation, index: int) -> Any:
         """How an operand of a product must be held: a Layout, a SharedLayout, or None."""
         value = operation.operands[index]
-        return products.operand(
-            operation, index, self.products[operation], self.home.get(value)
-        )
+        return products.operand(operation, index, self.products[operation], self.home.get(value))
 
     # ---- forward: homes follow from operands
 
@@ -165,9 +161,7 @@ class Homes:
             return list(body.terminator.operands)
 
         def between() -> None:
-            for argument, value in zip(
-                body.arguments, test.terminator.operands[1:], strict=True
-            ):
+            for argument, value in zip(body.arguments, test.terminator.operands[1:], strict=True):
                 self._set(argument, self.home.get(value))
 
         self._settle_carried(
@@ -269,9 +263,7 @@ class Homes:
     def _demand_carried(
         self, results: Any, arguments: list[Value], initial: Any, yielded: Any
     ) -> None:
-        for result, argument, first, last in zip(
-            results, arguments, initial, yielded, strict=True
-        ):
+        for result, argument, first, last in zip(results, arguments, initial, yielded, strict=True):
             wish = self.home.get(argument) or self.demands.get(argument)
             if wish is None and result is not None:
                 wish = self.demands.get(result)
@@ -294,9 +286,7 @@ class Homes:
             for result in operation.results:
                 self._decide(result)
         elif operation.name == "for":
-            for result, argument in zip(
-                operation.results, regions[0].arguments[1:], strict=True
-            ):
+            for result, argument in zip(operation.results, regions[0].arguments[1:], strict=True):
                 self._decide(argument)
                 if argument.type.shape:
                     self.home[result] = self.home[argument]

@@ -51,9 +51,7 @@ def of(operation: Operation, num_warps: int, capability: int) -> Product:
     return Product("fma", _blocked(shape, num_warps), a.scalar.itemsize)
 
 
-def _unit_type(
-    operation: Operation, a: ty.dtype, b: ty.dtype, capability: int
-) -> ty.dtype | None:
+def _unit_type(operation: Operation, a: ty.dtype, b: ty.dtype, capability: int) -> ty.dtype | None:
     """The type that a matrix unit reads the factors as; None if there is none."""
     out = operation.results[0].type.scalar
     if a.is_int() and b.is_int():
@@ -124,9 +122,7 @@ def operand(
     return shared_operand(value, index, product.itemsize, home)
 
 
-def shared_operand(
-    value: Value, index: int, itemsize: int, home: Layout | None
-) -> SharedLayout:
+def shared_operand(value: Value, index: int, itemsize: int, home: Layout | None) -> SharedLayout:
     """A factor of wgmma in shared memory: as it comes where the unit can read it so (16-bit types
     either way), else with k along the rows."""
     shape = value.type.shape

@@ -48,9 +48,7 @@ def _doubled(operation: Operation, layout: Layout) -> Layout:
     """Two blocks of a layout one after the other: the last register bit says which."""
     axis = axes.normal(operation.attributes["axis"], layout.rank)
     rank = layout.rank
-    side_by_side = layouts.permute(
-        layouts.join(layout), (*range(axis), rank, *range(axis, rank))
-    )
+    side_by_side = layouts.permute(layouts.join(layout), (*range(axis), rank, *range(axis, rank)))
     made = layouts.reshape(side_by_side, operation.results[0].type.shape)
     return replace(made, registers=(*made.registers[1:], made.registers[0]))
 

@@ -23,7 +23,8 @@ from blockstep.interp.memory import Storage
 from blockstep.interp.reach import Reach, reach_of
 from blockstep.interp.unwritten import drawing
 
-_ALL_SET = {1: 0x01, 2: 0x0101, 4: 0x01010101, 8: 0x0101010101010101}
+# What the flags of an element are, as one word, when all its bytes were written.
+ALL_SET = {1: 0x01, 2: 0x0101, 4: 0x01010101, 8: 0x0101010101010101}
 
 
 class Uninit(Checker):
@@ -93,12 +94,12 @@ def unwritten_lanes(storage: Storage, reach: Reach) -> Flags | None:
         missing: Flags = np.asarray(~part.reshape(-1, size).all(axis=1))
         return missing
     if reach.strides is not None:
-        lost = written_there(written, storage, reach) != _ALL_SET[size]
+        lost = written_there(written, storage, reach) != ALL_SET[size]
         return lost.reshape(-1) if lost.any() else None
     offsets = reach.addresses - storage.base
     words = _words(written, offsets, size)
     if words is not None:
-        missing = words[offsets // size] != _ALL_SET[size]
+        missing = words[offsets // size] != ALL_SET[size]
     else:
         missing = np.asarray(~written[offsets[:, None] + np.arange(size)].all(axis=1))
     return missing if missing.any() else None
@@ -118,19 +119,19 @@ def set_written(storage: Storage, reach: Reach) -> None:
         written[reach.low - storage.base : reach.high - storage.base] = True
         return
     if reach.strides is not None:
-        written_there(written, storage, reach)[...] = _ALL_SET[reach.size]
+        written_there(written, storage, reach)[...] = ALL_SET[reach.size]
         return
     offsets = reach.addresses - storage.base
     words = _words(written, offsets, reach.size)
     if words is not None:
-        words[offsets // reach.size] = _ALL_SET[reach.size]
+        words[offsets // reach.size] = ALL_SET[reach.size]
     else:
         written[offsets[:, None] + np.arange(reach.size)] = True
 
 
 def _words(written: Flags, offsets: Any, size: int) -> Any:
     """The flags as one word an element, where all elements are aligned in the storage."""
-    if size not in _ALL_SET or int(np.bitwise_or.reduce(offsets)) & (size - 1):
+    if size not in ALL_SET or int(np.bitwise_or.reduce(offsets)) & (size - 1):
         return None
     return written[: written.size // size * size].view(f"u{size}")
 

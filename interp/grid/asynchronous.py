@@ -178,7 +178,7 @@ class Asynchronous:
 
 def state_of(machine: GridMachine) -> tuple[Asynchronous, Any]:
     """What is under way, and the programs that run."""
-    if machine.judged:
+    if machine.checks.judged:
         raise Suspicion
     state = machine.asynchronous
     assert state is not None, "the plan finds placed operations"
@@ -266,6 +266,7 @@ def read(machine: GridMachine, pointer: Lanes, flags: Any, fill: Any) -> Any:
     """What pointers name, as lead + block; `fill` (None: zero) where the flags are off."""
     access = memory.touch(pointer, flags, machine.lead)
     memory.prove_inside(access)
+    machine.turns.settle(access.storage)
     kind = pointer.type.scalar.element_ty.numpy  # type: ignore[attr-defined]
     data = memory.read(access, kind, fill, copy=True)
     return np.broadcast_to(data, machine.lead + pointer.shape)
@@ -359,7 +360,7 @@ def dot_wait(machine: GridMachine, operation: Operation, operands: tuple[Any, ..
 
 def _landed(x: Lanes) -> Lanes:
     result = of_array(x.data(), x.type)
-    result.undefined, result.taints = x.undefined, x.taints
+    result.undefined, result.marks = x.undefined, x.marks
     return result
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from blockstep.interp.grid import taints
 from blockstep.interp.grid.lanes import LEAD, Lanes, Shape
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.ir import Operation, Region, Value
@@ -49,7 +50,8 @@ class Part:
         else:
             result.array = self.rows(value.array)
         result.origin, result.limits = value.origin, value.limits
-        result.taints, result.flight = value.taints, value.flight
+        result.flight = value.flight
+        result.marks = {name: self.rows(lanes) for name, lanes in value.marks.items()}
         result.undefined = frozenset(self.take(m) for m in value.undefined)
         result.implies = frozenset(self.take(m) for m in value.implies)
         return result
@@ -72,14 +74,12 @@ class Scattered:
         self.values = values
         self._held: list[Any] = [None] * len(values)
         self._origins: list[Any] = [None] * len(values)
-        self._taints: list[frozenset[str]] = [frozenset()] * len(values)
+        self._marks: list[dict[str, Any]] = [{} for _ in values]
         self._flights: list[frozenset[Any]] = [frozenset()] * len(values)
 
     def put(self, chosen: Any, results: Sequence[Lanes]) -> None:
         """The values of some programs."""
         for number, (value, result) in enumerate(zip(self.values, results, strict=True)):
-            if result.undefined:
-                raise Suspicion
             shape = value.type.shape
             if self._held[number] is None:
                 self._held[number] = np.zeros((self.count, *shape), _numpy(value))
@@ -89,14 +89,17 @@ class Scattered:
             full = result.full()
             rows = np.broadcast_to(full, (1, 1, len(chosen), *shape))
             self._held[number][chosen] = rows.reshape(len(chosen), *shape)
-            self._taints[number] = self._taints[number] | result.taints
+            for name, lanes in taints.marked(result).items():
+                marks = self._marks[number].setdefault(name, np.zeros((self.count, *shape), bool))
+                rows = np.broadcast_to(lanes, (1, 1, len(chosen), *shape))
+                marks[chosen] = rows.reshape(len(chosen), *shape)
             self._flights[number] = self._flights[number] | result.flight
 
     def lanes(self) -> list[Lanes]:
         """The values over the whole batch."""
         out = []
-        for value, held, origin, taints, flight in zip(
-            self.values, self._held, self._origins, self._taints, self._flights, strict=True
+        for value, held, origin, marks, flight in zip(
+            self.values, self._held, self._origins, self._marks, self._flights, strict=True
         ):
             result = Lanes(value.type)
             data = held.reshape(self.lead + value.type.shape)
@@ -108,7 +111,12 @@ class Scattered:
                 result.const = data.astype(np.int64)
             else:
                 result.array = data
-            result.origin, result.taints, result.flight = origin, taints, flight
+            result.origin, result.flight = origin, flight
+            result.marks = {
+                name: lanes.reshape(self.lead + value.type.shape)
+                for name, lanes in marks.items()
+                if lanes.any()
+            }
             out.append(result)
         return out
 

@@ -10,10 +10,10 @@ import numpy as np
 from blockstep.interp import atomics
 from blockstep.interp.control import breaks_hint
 from blockstep.interp.grid import asynchronous, engine, memory, taints
-from blockstep.interp.grid.lanes import LEAD, Box, Lanes, carry, of_array
+from blockstep.interp.grid.lanes import LEAD, Box, Lanes, of_array
 from blockstep.interp.grid.lanes import constant as constant_lanes
 from blockstep.interp.grid.memory import Suspicion, Touch
-from blockstep.interp.memory import View
+from blockstep.interp.grid.turns import Act, in_turns
 from blockstep.ir import Operation
 from blockstep.language import types as ty
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 def _touch(machine: GridMachine, pointer: Lanes, mask: Lanes | None) -> Touch:
-    if machine.judged:
-        if pointer.undefined or pointer.taints or (mask is not None and mask.taints):
-            raise Suspicion
-        if mask is not None and mask.undefined:
+    if mask is not None and taints.decides(mask):
+        raise Suspicion
+    if taints.questionable(pointer):
+        if taints.decides(pointer, None if mask is None else mask.data()):
             raise Suspicion
     box = mask.box if mask is not None else None
     found = memory.touch(pointer, None if box else _mask(machine, mask), machine.lead, box)
     memory.prove_inside(found)
-    if machine.judged:
+    if machine.checks.grid:
         _count(machine, found)
     return found
 
@@ -83,14 +83,11 @@ def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
     pointer, mask, other = operands
     kind = operation.results[0].type
     access = _touch(machine, pointer, mask)
-    written = _is_written(machine, access.view)
-    if machine.judged:
-        if access.storage.written is not None:
-            if _first(machine, access) is not None:
-                machine.reads[id(access.storage)] = access.storage
-            _prove_initialised(machine, access)
-        if written and 0 not in access.block:
-            machine.log.read(operation, access, machine.coordinates, machine.grid)
+    machine.turns.settle(access.storage)
+    written = id(access.storage) in machine.written
+    unread = _judge_read(machine, access)
+    if machine.checks.judged and written and 0 not in access.block:
+        machine.log.read(operation, access, machine.coordinates, machine.grid)
     fill = None if other is None else other.data()
     box = mask.box if mask is not None else None
     if box is not None and access.block != kind.shape:
@@ -99,30 +96,42 @@ def load(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) 
         data = memory.read(access, kind.scalar.numpy, fill, copy=written)
     result = of_array(data, kind)
     if (access.mask is not None or box is not None) and mask is not None:
-        if other is None:
+        if other is not None:
+            _keep_marks(result, other, mask)
+        elif "poison" in machine.checks.marks:
             result.undefined = frozenset({mask})
-        else:
-            carry(result, other)
+    if unread is not None:
+        taints.add(result, "unread", _spread(unread, kind, access, box))
     if kind.scalar.is_ptr():
         result.origin = None
     return [result]
 
 
-def _is_written(machine: GridMachine, view: View) -> bool:
-    return id(view.storage) in machine.storages(machine.plan.written)
+def _judge_read(machine: GridMachine, access: Touch) -> Any:
+    """The lanes that read a byte which nothing has written; None for none."""
+    checks = machine.checks
+    if 0 in access.block or not checks.flags or access.storage.written is None:
+        return None
+    if checks.grid and _first(machine, access) is not None:
+        machine.reads[id(access.storage)] = access.storage
+    return memory.unwritten(access) if checks.uninit else None
 
 
-def _prove_initialised(machine: GridMachine, access: Touch) -> None:
-    flags = access.storage.written
-    if flags is None:
-        return
-    addresses = access.dense() - access.storage.base
-    for byte in range(access.itemsize):
-        known = flags.take(np.clip(addresses + byte, 0, flags.size - 1))
-        if access.mask is not None:
-            known = known | ~access.mask
-        if not known.all():
-            raise Suspicion
+def _keep_marks(result: Lanes, other: Lanes, mask: Lanes) -> None:
+    """A fill value keeps its marks where it fills."""
+    for name, lanes in taints.marked(other).items():
+        filled = lanes & ~mask.data()
+        if filled.any():
+            taints.add(result, name, filled)
+
+
+def _spread(lanes: Any, kind: ty.dtype, access: Touch, box: Box | None) -> Any:
+    """Elements of an access, as elements of the block of which it is a rectangle."""
+    if box is None or access.block == kind.shape:
+        return lanes
+    whole = np.zeros(lanes.shape[:LEAD] + kind.shape, bool)
+    memory.part(whole, box)[...] = lanes
+    return whole
 
 
 def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
@@ -133,89 +142,112 @@ def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...])
         raise Suspicion
     if 0 in access.block:
         return []
-    if machine.judged:
-        taints.stored(value, mask)
-        machine.log.write(operation, access, machine.coordinates, machine.grid)
+    machine.turns.settle(access.storage)
+    taints.stored(value, mask)
     dtype = pointer.type.scalar.element_ty.numpy
-    data = value.data()
+    data = value.data().astype(dtype, copy=False)
     if mask is not None and mask.box is not None:
         data = memory.part(data, mask.box)
-    if machine.precise and value.type.scalar.is_floating():
+    counted = machine.log.write(operation, access, machine.coordinates, machine.grid, data)
+    if machine.checks.precise and value.type.scalar.is_floating():
         memory.prove_numbers(access, data)
     memory.write(access, data, dtype)
-    if machine.judged:
-        if access.storage.written is not None:
-            _note_store(machine, access, operation)
-            _mark_written(machine, access)
-        if not machine.log.injective(access):
-            _prove_no_overlap(machine, access, data, dtype)
+    _judge_write(machine, access, operation)
+    if machine.checks.overlap and not counted and not machine.log.injective(access):
+        memory.prove_stored(access, data, dtype)
     return []
 
 
-def _mark_written(machine: GridMachine, access: Touch) -> None:
-    flags = access.storage.written
-    assert flags is not None
-    shape = access.lead + access.block
-    addresses = np.broadcast_to(access.dense() - access.storage.base, shape)
-    if access.mask is not None:
-        addresses = addresses[np.broadcast_to(access.mask, shape)]
-    low, high = (int(addresses.min()), int(addresses.max())) if addresses.size else (0, -1)
-    if high - low + access.itemsize == addresses.size * access.itemsize:
-        flags[low : high + access.itemsize] = True
+def _judge_write(machine: GridMachine, access: Touch, operation: Operation) -> None:
+    """To memory that was not all written before the launch."""
+    checks = machine.checks
+    if 0 in access.block or not checks.flags or access.storage.written is None:
         return
-    for byte in range(access.itemsize):
-        flags[addresses + byte] = True
-
-
-def _prove_no_overlap(machine: GridMachine, access: Touch, data: Any, dtype: np.dtype[Any]) -> None:
-    """Lanes that share an element must have stored the same bits: read them back."""
-    back = memory.read(access, dtype, None, copy=True)
-    shape = access.lead + access.block
-    back, wanted = np.broadcast_to(back, shape), np.broadcast_to(data, shape)
-    bits = np.dtype(f"u{dtype.itemsize}")
-    same = np.ascontiguousarray(back).view(bits) == np.ascontiguousarray(wanted).view(bits)
-    if access.mask is not None:
-        same = same | ~np.broadcast_to(access.mask, shape)
-    if not same.all():
-        raise Suspicion
+    if checks.grid:
+        _note_store(machine, access, operation)
+    memory.mark_written(access)
 
 
 def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
-    """The one atomic of a kernel: programs act in the order of their ids, lanes in theirs."""
+    """Reads, combines and writes: program instances in the order of their ids, lanes in theirs."""
     pointer, value, mask = operands
+    combine = operation.attributes["combine"]
+    used = bool(operation.results[0].uses)
+
+    def act(found: Any, index: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+        (new,) = values
+        old = _combined(found, index, new, combine, used)
+        return old, lambda: atomics.COMBINE[combine](old, new)
+
+    return _act(machine, operation, pointer, (value,), mask, act)
+
+
+def swap(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """Compares and swaps, in the same order."""
+    pointer, expected, value = operands
+
+    def act(found: Any, index: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+        old, swapped = atomics.compare_and_swap(found, index, *values)
+        return old, lambda: np.where(swapped, values[1], old)
+
+    return _act(machine, operation, pointer, (expected, value), None, act)
+
+
+def _act(
+    machine: GridMachine, operation: Operation, pointer: Lanes, values: tuple[Lanes, ...],
+    mask: Lanes | None, act: Act,
+) -> list[Lanes]:  # fmt: skip
+    """An atomic: `act(memory, index, values)` gives the old elements, and a way to the new ones."""
     access = _touch(machine, pointer, mask)
     if not access.view.writeable:
         raise Suspicion
-    if machine.judged:
+    kind, box = operation.results[0].type, mask.box if mask is not None else None
+    dtype, shape = kind.scalar.numpy, machine.lead + access.block
+    for value in values:
         taints.stored(value, mask)
-        machine.log.atomic(operation, access, machine.coordinates, machine.grid)
-        if access.storage.written is not None:
-            if _first(machine, access) is not None:
-                machine.reads[id(access.storage)] = access.storage
-            _note_store(machine, access, operation)
-            _prove_initialised(machine, access)
-    if mask is not None and mask.box is not None:
-        raise Suspicion
-    dtype = pointer.type.scalar.element_ty.numpy
-    shape = machine.lead + access.block
-    index = np.broadcast_to(access.dense() - access.storage.base, shape) // dtype.itemsize
-    values = np.broadcast_to(value.data(), shape)
-    found = access.storage.typed(dtype, 0)
-    combine = operation.attributes["combine"]
-    used = bool(operation.results[0].uses)
-    if access.mask is None:
-        old = _combined(found, index.reshape(-1), values.reshape(-1), combine, used)
-        data = old.reshape(shape)
+    _judge_atomic(machine, operation, access)
+    index = np.broadcast_to(access.elements(), shape)
+    on = slice(None) if access.mask is None else np.broadcast_to(access.mask, shape).reshape(-1)
+    index = index.reshape(-1)[on]
+    parts = [value.data() if box is None else memory.part(value.data(), box) for value in values]
+    given = tuple([np.broadcast_to(p, shape).reshape(-1)[on] for p in parts])
+    if machine.checks.precise and kind.scalar.is_floating():
+        act = _leaving_numbers(act)
+    if machine.plan.in_turns or machine.seeded:
+        old = in_turns(machine, operation, access, index, on, given, act)
     else:
-        on = np.broadcast_to(access.mask, shape)
-        data = np.zeros(shape, dtype)
-        data[on] = _combined(found, index[on], values[on], combine, used)
-    if machine.precise and value.type.scalar.is_floating():
-        memory.prove_numbers(access, found.take(index, mode="clip"))
-    result = of_array(data, operation.results[0].type)
-    if access.mask is not None and mask is not None:
-        result.undefined = frozenset({mask})
+        old, _ = act(access.storage.typed(dtype, 0), index, given)
+    data = old.reshape(shape) if access.mask is None else np.zeros(shape, dtype)
+    if access.mask is not None:
+        data.reshape(-1)[on] = old
+    if access.block != kind.shape:
+        data, inner = np.zeros(machine.lead + kind.shape, dtype), data
+        memory.part(data, box or ())[...] = inner
+    result = of_array(data, kind)
+    if (access.mask is not None or box is not None) and mask is not None:
+        if "poison" in machine.checks.marks:
+            result.undefined = frozenset({mask})
     return [result]
+
+
+def _judge_atomic(machine: GridMachine, operation: Operation, access: Touch) -> None:
+    if _judge_read(machine, access) is not None:
+        raise Suspicion
+    _judge_write(machine, access, operation)
+    if machine.checks.judged and 0 not in access.block:
+        machine.log.atomic(operation, access, machine.coordinates, machine.grid)
+
+
+def _leaving_numbers(act: Act) -> Act:
+    """An atomic that raises Suspicion where it leaves NaN."""
+
+    def acted(found: Any, index: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
+        old, new = act(found, index, values)
+        if np.isnan(new()).any():
+            raise Suspicion
+        return old, new
+
+    return acted
 
 
 def program_id(
@@ -262,7 +294,7 @@ def check(machine: GridMachine, operation: Operation, operands: tuple[Any, ...])
 
 def assume(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """A promise: believed if it holds."""
-    if machine.judged and not operands[0].data().all():
+    if machine.checks.hint and not operands[0].data().all():
         raise Suspicion
     return []
 
@@ -270,7 +302,7 @@ def assume(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
 def hint(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """A promise on values, judged from their elements."""
     (x,) = operands
-    if machine.judged:
+    if machine.checks.hint:
         size = x.type.scalar.element_ty.itemsize if x.type.scalar.is_ptr() else 1
         attributes = operation.attributes
         if breaks_hint(x.full(), attributes["hint"], attributes["values"], size, LEAD):
@@ -320,6 +352,7 @@ HANDLERS: dict[str, Callable[[GridMachine, Operation, tuple[Any, ...]], list[Lan
     "load": load,
     "store": store,
     "atomic_rmw": atomic,
+    "atomic_cas": swap,
     "program_id": program_id,
     "num_programs": num_programs,
     "arange": arange,

@@ -10,8 +10,8 @@ cheapest form that is exact:
 
 Invariant: arrays broadcast to lead + block shape; an affine value's elements all lie in the type's
 range (what would wrap is computed as an array, so that it wraps). `undefined` names the masks under
-which the value is defined (a masked load without `other`); `taints` the marks that some element may
-carry. Both err on the side of suspicion: suspicion sends the launch to the step machine.
+which the value is defined (a masked load without `other`); `marks` are arrays of the elements that
+carry one, by name. Both are exact: nothing is marked in `undefined` but where a mask is off.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Lanes:
     """One IR value in one batch."""
 
     __slots__ = ("type", "const", "strides", "array", "box", "limits", "origin", "undefined",
-                 "taints", "implies", "moved", "flight", "_dense")  # fmt: skip
+                 "marks", "implies", "moved", "flight", "_dense")  # fmt: skip
 
     def __init__(self, type: dtype) -> None:
         self.type = type
@@ -44,7 +44,7 @@ class Lanes:
         self.limits: tuple[int, int] | None = None
         self.origin: Any = None
         self.undefined: frozenset[Any] = NONE  # masks (Lanes): undefined where one of them is off
-        self.taints: frozenset[str] = NONE
+        self.marks: dict[str, Any] = {}  # never changed, only replaced
         self.implies: frozenset[Any] = NONE  # masks that are on wherever this one is
         self.moved: dict[Any, Lanes] = {}  # this mask stretched or permuted, by how
         self.flight: frozenset[Any] = NONE  # products whose sums this is, still in flight
@@ -96,7 +96,8 @@ class Lanes:
                 else:
                     self.limits = (int(self.const.min()) + low, int(self.const.max()) + high)
             else:
-                self.limits = (int(self.array.min()), int(self.array.max()))
+                data = self.data()
+                self.limits = (int(data.min()), int(data.max()))
         return self.limits
 
 
@@ -140,11 +141,10 @@ def constant(number: Any, type: dtype) -> Lanes:
     return of_array(array, type)
 
 
-def carry(result: Lanes, *operands: Lanes) -> Lanes:
-    """Gives a result what its operands may suffer from."""
-    for x in operands:
-        if x.undefined:
-            result.undefined = result.undefined | x.undefined
-        if x.taints:
-            result.taints = result.taints | x.taints
+def unmarked(x: Lanes) -> Lanes:
+    """The same elements, of which nothing bad is known."""
+    result = Lanes(x.type)
+    result.const, result.strides, result.array, result.box = x.const, x.strides, x.array, x.box
+    result.limits, result.origin, result.implies = x.limits, x.origin, x.implies
+    result.flight, result._dense = x.flight, x._dense
     return result

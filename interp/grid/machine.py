@@ -19,12 +19,14 @@ import numpy as np
 from blockstep.interp.grid import divergence, taints
 from blockstep.interp.grid.arena import arena
 from blockstep.interp.grid.asynchronous import Asynchronous
+from blockstep.interp.grid.checks import Checks
 from blockstep.interp.grid.handlers import HANDLERS
-from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, carry, constant, of_array
+from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, constant, of_array, unmarked
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Plan
 from blockstep.interp.grid.races import Log
 from blockstep.interp.grid.rules import RULES
+from blockstep.interp.grid.turns import Turns
 from blockstep.interp.memory import Storage, View
 from blockstep.ir import Function, Operation, Region, Value
 from blockstep.language.op import Family
@@ -39,15 +41,19 @@ PADS_BLOCK = frozenset({Family.ELEMENTWISE, Family.SELECT})
 
 @dataclass(slots=True, eq=False)
 class GridMachine:
-    """One launch. `judged` says whether anything must be proved."""
+    """One launch. `checks` says what must be proved; `counts`, whether irregular stores are counted
+    before each of them is written down (then `run` may raise Shared)."""
 
     function: Function
     plan: Plan
     grid: tuple[int, int, int]
     arguments: dict[str, Any]  # by parameter name: a number, or the View of a pointer
-    judged: bool
-    precise: bool = False  # whether NaN that matters is a suspicion
-    log: Log = field(default_factory=Log)
+    checks: Checks
+    counts: bool = False
+    seeded: bool = False  # whether the order of program instances is to be another one than by id
+    log: Log = field(init=False)
+    turns: Turns = field(init=False)
+    written: frozenset[int] = field(init=False)  # ids of the storages that the launch may write
     lead: Shape = (1, 1, 1)
     coordinates: tuple[Any, Any, Any] = (0, 0, 0)
     touched: Any = None
@@ -58,6 +64,14 @@ class GridMachine:
     reads: dict[int, Any] = field(default_factory=dict)  # such memory that was read
     asynchronous: Asynchronous | None = None  # what is under way in the batch, in placed IR
 
+    def __post_init__(self) -> None:
+        self.written = frozenset(self.storages(self.plan.written))
+        judged = self.written if self.checks.judged else frozenset()
+        read_back = judged.intersection(self.storages(self.plan.read))
+        only_atomic = judged.difference(self.storages(self.plan.plain))
+        self.log = Log(self.checks, read_back, only_atomic, self.counts)
+        self.turns = Turns(self.seeded, self.checks.precise)
+
     def run(self) -> None:
         """Every program instance. Raises Suspicion where the step machine is needed."""
         boxes = list(batches(self.grid, self._programs_a_batch()))
@@ -66,7 +80,7 @@ class GridMachine:
                 self._shared(boxes)
             else:
                 self._run(boxes)
-            if self.judged:
+            if self.checks.judged:
                 self.log.prove(self.grid)
 
     def _run(self, boxes: Sequence[tuple[Shape, Shape]]) -> None:
@@ -78,7 +92,7 @@ class GridMachine:
         """Two workers, half of the batches each: matrix products let go of the interpreter."""
         half = len(boxes) // 2
         other = GridMachine(
-            self.function, self.plan, self.grid, self.arguments, self.judged, self.precise
+            self.function, self.plan, self.grid, self.arguments, self.checks, self.counts
         )
         with ThreadPoolExecutor(1) as pool:
             second = pool.submit(other._run, boxes[half:])
@@ -113,7 +127,8 @@ class GridMachine:
         for parameter in self.function.parameters:
             environment[parameter] = self._argument(parameter)
         self.run_region(self.function.body, environment)
-        if self.judged and not self.touched.all():
+        self.turns.end_batch()
+        if self.checks.grid and not self.touched.all():
             missing = np.argwhere(~self.touched)
             self.idle += len(missing)
             for z, y, x in missing[: 4 - len(self.examples)].tolist():
@@ -169,10 +184,8 @@ class GridMachine:
         rule = RULES.get(op.name)
         if rule is not None:
             found = rule(operands, operation.attributes, kinds[0])
-            if found is not None and found not in operands:
-                return [found if op.name in _OWN_MARKS else carry(found, *operands)]
-            if found is not None and not any(_marked(x) for x in operands if x is not found):
-                return [found]
+            if found is not None:
+                return [found if op.name in _OWN_MARKS else self._carry(found, operation, operands)]
         if attributes is None:
             attributes = operation.attributes
         if op.family in PADS_BLOCK:
@@ -190,11 +203,17 @@ class GridMachine:
         for result in results:
             if result.type.scalar.is_ptr():
                 result.origin = _origin(operands)
-            if self.judged:
-                taints.follow(operation, operands, result)
-            if self.precise and taints.compares_nan(operation, operands):
-                result.taints = result.taints | {"nan"}
+        if self.checks.marks:
+            taints.follow(operation, operands, results, self.checks.marks)
         return results
+
+    def _carry(self, found: Lanes, operation: Operation, operands: tuple[Lanes, ...]) -> Lanes:
+        """What a rule found, with the marks of its operands."""
+        if not any(taints.questionable(x) for x in operands):
+            return found
+        result = unmarked(found) if found in operands else found
+        taints.carry(operation, operands, [result])
+        return result
 
     def choose(self, operation: Operation, environment: Environment) -> list[Lanes]:
         """`if`: one branch where all programs agree, else each on the programs that take it."""
@@ -208,9 +227,9 @@ class GridMachine:
 
     def decide(self, x: Lanes) -> None:
         """A value that decides what runs must be defined and unwrapped."""
-        if self.judged and (x.undefined or x.taints):
+        if taints.decides(x):
             raise Suspicion
-        if self.precise and x.type.scalar.is_floating() and np.isnan(x.data()).any():
+        if self.checks.precise and x.type.scalar.is_floating() and np.isnan(x.data()).any():
             raise Suspicion
 
     def repeat(self, operation: Operation, environment: Environment) -> list[Lanes]:
@@ -295,11 +314,6 @@ def batches(grid: tuple[int, int, int], programs: int) -> Iterator[tuple[Shape, 
         for y in range(0, gy, by):
             for x in range(0, gx, bx):
                 yield (z, y, x), (min(bz, gz - z), min(by, gy - y), min(bx, gx - x))
-
-
-def _marked(x: Lanes) -> bool:
-    """Whether anything may be wrong with some element."""
-    return bool(x.undefined or x.taints)
 
 
 def _origin(operands: Sequence[Any]) -> Any:

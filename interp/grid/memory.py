@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from blockstep.interp.checkers.uninit import ALL_SET
 from blockstep.interp.grid.lanes import LEAD, Box, Lanes, Shape, span
 from blockstep.interp.memory import Storage, View
 
@@ -34,6 +35,29 @@ class Touch:
     mask: Any = None  # broadcasts to lead + block; None: all on
     lead: Shape = (1, 1, 1)
     whole: tuple[Shape, Box | None] | None = None  # of the block of which this is a rectangle
+    _elements: Any = None
+    _active: Any = None
+
+    def elements(self) -> Any:
+        """The number of every lane's element, counted from the storage's start; broadcasts to lead +
+        block. Means nothing where a lane that is off is not aligned."""
+        if self._elements is None:
+            found = self.dense() - self.storage.base
+            found >>= self.itemsize.bit_length() - 1
+            self._elements = found
+        return self._elements
+
+    def active(self) -> Any:
+        """The elements of the lanes that are on, lane by lane."""
+        if self._active is None:
+            self._active = self.on(self.elements())
+        return self._active
+
+    def on(self, values: Any) -> Any:
+        """Of values by lane, those of the lanes that are on."""
+        shape = self.lead + self.block
+        values = np.broadcast_to(values, shape)
+        return values if self.mask is None else values[np.broadcast_to(self.mask, shape)]
 
     def dense(self) -> Any:
         """Every address, as an array that broadcasts to lead + block."""
@@ -157,12 +181,13 @@ def prove_numbers(access: Touch, data: Any) -> None:
         raise Suspicion
 
 
-def window(access: Touch, dtype: np.dtype[Any]) -> Any:
-    """A strided view of memory for an affine access all of whose starts are evenly spaced along
-    each axis of the batch; None otherwise. Axes along which nothing varies have length 1."""
+def window(access: Touch, dtype: np.dtype[Any], memory: Any = None) -> Any:
+    """A strided view of the storage's bytes (or of as many others, one for each) for an affine access
+    all of whose starts are evenly spaced along each axis of the batch; None otherwise. Axes along
+    which nothing varies have length 1."""
     if access.starts is None:
         return None
-    data = access.storage.data.data
+    data = (access.storage.data if memory is None else memory).data
     base = access.storage.base
     if isinstance(access.starts, int):
         lead, steps, first = (1,) * LEAD, (0,) * LEAD, access.starts
@@ -198,9 +223,7 @@ def read(access: Touch, dtype: np.dtype[Any], fill: Any, copy: bool) -> Any:
             return found.copy() if copy else found
         if access.starts is not None and access.addresses is None:
             return _rows(access, dtype)
-    addresses = access.dense()
-    memory = access.storage.typed(dtype, 0)
-    index = (addresses - access.storage.base) // dtype.itemsize
+    memory, index = access.storage.typed(dtype, 0), access.elements()
     if access.mask is None:
         return memory.take(index)
     shape = np.broadcast_shapes(index.shape, access.mask.shape, np.shape(fill))
@@ -236,6 +259,16 @@ def apart(strides: Shape, shape: Shape, itemsize: int) -> bool:
     return True
 
 
+def holds(access: Touch, values: Any) -> Any:
+    """Which elements, by lane, hold exactly these bits in memory; masked lanes say anything."""
+    dtype = values.dtype
+    shape = access.lead + access.block
+    there = np.broadcast_to(read(access, dtype, None, copy=True), shape)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    wanted = np.ascontiguousarray(np.broadcast_to(values, shape))
+    return np.ascontiguousarray(there).view(bits) == wanted.view(bits)
+
+
 def write(access: Touch, values: Any, dtype: np.dtype[Any]) -> None:
     """Stores values (broadcasting to lead + block) in the active lanes; of those that share an
     element the last one's stays. (A window is not written in order.)"""
@@ -246,12 +279,55 @@ def write(access: Touch, values: Any, dtype: np.dtype[Any]) -> None:
             if found.shape[:LEAD] == lead and apart(found.strides, found.shape, dtype.itemsize):
                 found[...] = values
                 return
-    addresses = access.dense()
-    memory = access.storage.typed(dtype, 0)
-    index = (addresses - access.storage.base) // dtype.itemsize
+    access.storage.typed(dtype, 0)[access.active()] = access.on(values)
+
+
+def prove_stored(access: Touch, values: Any, dtype: np.dtype[Any]) -> None:
+    """Raises Suspicion if lanes of one program instance stored different bits to one element. Where
+    all lanes read back what they stored, none did."""
+    bits = np.dtype(f"u{dtype.itemsize}")
+    wanted = np.ascontiguousarray(access.on(values)).view(bits).reshape(-1)
+    found = access.storage.typed(bits, 0)
+    index = access.active().reshape(-1)
+    if np.array_equal(found[index], wanted):
+        return
+    rows = np.arange(int(np.prod(access.lead))).reshape(access.lead + (1,) * len(access.block))
+    keys = access.on(rows).reshape(-1) * len(found) + index  # a number for a program's element
+    order = np.argsort(keys, kind="stable")
+    keys, wanted = keys[order], wanted[order]
+    if ((keys[1:] == keys[:-1]) & (wanted[1:] != wanted[:-1])).any():
+        raise Suspicion
+
+
+def _flags(access: Touch) -> tuple[Any, Any]:
+    """Which bytes were written, as one word an element: those of a regular unmasked access (None: it
+    is not one), and all of the storage's."""
+    flags, size = access.storage.written, access.itemsize
+    assert flags is not None
+    word = np.dtype(f"u{size}")
+    regular = None if access.mask is not None else window(access, word, flags)
+    return regular, flags[: flags.size // size * size].view(word)
+
+
+def unwritten(access: Touch) -> Any:
+    """The active lanes (broadcasting to lead + block) that would read a byte which nothing has
+    written; None for none."""
+    regular, words = _flags(access)
+    lost = (words[access.active()] if regular is None else regular) != ALL_SET[access.itemsize]
+    if not lost.any():
+        return None
+    if regular is not None or access.mask is None:
+        return lost
     shape = access.lead + access.block
-    index, values = np.broadcast_to(index, shape), np.broadcast_to(values, shape)
-    if access.mask is not None:
-        on = np.broadcast_to(access.mask, shape)
-        index, values = index[on], values[on]
-    memory[index] = values
+    lanes = np.zeros(shape, bool)
+    lanes[np.broadcast_to(access.mask, shape)] = lost
+    return lanes
+
+
+def mark_written(access: Touch) -> None:
+    """The bytes under the active lanes are written from now on."""
+    regular, words = _flags(access)
+    if regular is None:
+        words[access.active()] = ALL_SET[access.itemsize]
+    else:
+        regular[...] = ALL_SET[access.itemsize]

@@ -1,14 +1,16 @@
 """What the grid machine asks of a function before it runs: can it, and which memory is written.
 
-`Refused` says why a function needs the step machine: it prints, it spins, or its atomics depend on
-an order that only program after program gives.
+`Refused` says why a function needs the step machine: it prints, or it may wait for another program
+instance.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from blockstep.findings import Span
 from blockstep.ir import PLACED, Function, Operation, Value
 
 PASSES_POINTERS = frozenset(
@@ -17,10 +19,13 @@ PASSES_POINTERS = frozenset(
      "convert"}
 )  # fmt: skip
 ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
+_ANY_ORDER = frozenset({"add", "and", "or", "xor", "max", "min"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
 READS = frozenset({"load", "async_copy", "tensor_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
 POINTERS = {"async_copy": 3}  # which operand is the pointer, where it is not the first
 WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
+_STRUCTURED = frozenset({"for", "while", "if"})
+PLAIN = (READS | WRITES) - ATOMICS
 
 
 class Refused(Exception):
@@ -33,9 +38,14 @@ class Plan:
 
     written: frozenset[str] | None
     read: frozenset[str] | None
+    steering: frozenset[str] | None  # read, and what was read decides where something is stored
+    plain: frozenset[str] | None  # by more than atomics that keep each other whole
     has_atomics: bool
     has_dot: bool
     is_placed: bool  # it moves blocks between holders, which may run beside it
+    in_turns: bool = False  # whether instances may meet in several atomics
+    repeated: frozenset[Operation] = frozenset()  # atomics that one instance may make twice
+    any_order: bool = True  # whether the order of each atomic among its like cannot be seen
 
 
 def plan(function: Function) -> Plan:
@@ -49,19 +59,45 @@ def plan(function: Function) -> Plan:
         if operation.attributes.get("volatile"):
             raise Refused("a volatile load may wait for another program instance")
     atomics = [o for o in operations if o.name in ATOMICS]
-    if len(atomics) > 1 or any(o.name != "atomic_rmw" for o in atomics):
-        raise Refused("several atomics act in the order of program instances")
     for atomic in atomics:
-        if _inside_loop(atomic):
-            raise Refused("an atomic in a loop acts in the order of program instances")
+        if atomic.name not in ("atomic_rmw", "atomic_cas") or _inside(atomic, "while"):
+            raise Refused("an atomic may wait for another program instance")
     for operation in operations:
         if operation.name == "while" and _polls(operation):
             raise Refused("a loop may wait for another program instance")
-    dots = any("dot" in o.name for o in operations)
-    placed = any(o.name in PLACED for o in operations)
+    places = Counter(map(_place, atomics))  # a helper's atomic has one place in all its callers
+    repeated = frozenset(o for o in atomics if _inside(o, "for") or places[_place(o)] > 1)
     return Plan(
-        _reached(operations, WRITES), _reached(operations, READS), bool(atomics), dots, placed
+        written=_reached([o for o in operations if o.name in WRITES]),
+        read=_reached([o for o in operations if o.name in READS]),
+        steering=_reached(_steering(operations)),
+        plain=_reached(_plain(operations, atomics)),
+        has_atomics=bool(atomics),
+        has_dot=any("dot" in o.name for o in operations),
+        is_placed=any(o.name in PLACED for o in operations),
+        in_turns=len(atomics) > 1 or bool(repeated),
+        repeated=repeated,
+        any_order=all(map(any_order, atomics)),
     )
+
+
+def _plain(operations: list[Operation], atomics: list[Operation]) -> list[Operation]:
+    """Loads and stores, and atomics that do not keep each other whole: those that only a CTA sees
+    as such, those of two widths."""
+    mixed = len({o.results[0].type.scalar.itemsize for o in atomics}) > 1
+    narrow = [o for o in atomics if mixed or o.attributes.get("scope") == "cta"]
+    return [o for o in operations if o.name in PLAIN] + narrow
+
+
+def any_order(operation: Operation) -> bool:
+    """Whether it makes no difference in which order such atomics act."""
+    kind = operation.results[0].type.scalar
+    combine = operation.attributes.get("combine")
+    return combine in _ANY_ORDER and kind._integer and not operation.results[0].uses
+
+
+def _place(operation: Operation) -> Span | None:
+    return None if operation.location is None else operation.location.span
 
 
 def _polls(loop: Operation) -> bool:
@@ -85,27 +121,29 @@ def _depends(value: Value, inside: set[Value]) -> bool:
     )
 
 
-def _inside_loop(operation: Operation) -> bool:
-    parent = operation.parent.parent if operation.parent is not None else None
-    while isinstance(parent, Operation):
-        if parent.name in ("for", "while"):
-            return True
-        parent = parent.parent.parent if parent.parent is not None else None
-    return False
+def _around(operation: Operation) -> Iterator[Operation]:
+    """The structured operations that an operation lies in, innermost first."""
+    while operation.parent is not None and isinstance(operation.parent.parent, Operation):
+        operation = operation.parent.parent
+        yield operation
 
 
-def _reached(operations: list[Operation], kinds: frozenset[str]) -> frozenset[str] | None:
-    """The parameters through which operations of some kinds reach memory."""
+def _inside(operation: Operation, loop: str) -> bool:
+    return any(outer.name == loop for outer in _around(operation))
+
+
+def _reached(operations: list[Operation]) -> frozenset[str] | None:
+    """The parameters through which operations reach memory."""
     names: set[str] = set()
     for operation in operations:
-        if operation.name == "tensor_copy" and operation.name in kinds:
+        if operation.name == "tensor_copy":
             names.add(operation.attributes["descriptor"])
-        elif operation.name in kinds:
-            pointer = operation.operands[POINTERS.get(operation.name, 0)]
-            sources = set(_sources(pointer, set()))
-            if None in sources:
-                return None
-            names |= {name for name in sources if name is not None}
+            continue
+        pointer = operation.operands[POINTERS.get(operation.name, 0)]
+        sources = set(_sources(pointer, set()))
+        if None in sources:
+            return None
+        names |= {name for name in sources if name is not None}
     return frozenset(names)
 
 
@@ -115,30 +153,67 @@ def _sources(value: Value, seen: set[Value]) -> Iterator[str | None]:
         return
     seen.add(value)
     owner = value.owner
-    if isinstance(owner, Operation):
-        if owner.name in PASSES_POINTERS:
-            for operand in owner.operands:
-                if operand.type.scalar.is_ptr():
-                    yield from _sources(operand, seen)
-        elif owner.name == "for":
-            yield from _sources(owner.operands[3 + value.index], seen)
-            yield from _sources(owner.regions[0].terminator.operands[value.index], seen)
-        elif owner.name == "while":
-            yield from _sources(owner.regions[0].terminator.operands[1 + value.index], seen)
-        elif owner.name == "if":
-            for region in owner.regions:
-                yield from _sources(region.terminator.operands[value.index], seen)
-        else:
-            yield None
-        return
-    parent = owner.parent
-    if isinstance(parent, Function):
+    if isinstance(owner, Operation) and owner.name in PASSES_POINTERS:
+        before = [v for v in owner.operands if v.type.scalar.is_ptr()]
+    elif not isinstance(owner, Operation) and isinstance(owner.parent, Function):
         yield value.name
-    elif parent is not None and parent.name == "for":
-        yield from _sources(parent.operands[2 + value.index], seen)
-        yield from _sources(parent.regions[0].terminator.operands[value.index - 1], seen)
-    elif parent is not None and parent.name == "while":
-        yield from _sources(parent.operands[value.index], seen)
-        yield from _sources(parent.regions[1].terminator.operands[value.index], seen)
+        return
     else:
-        yield None
+        before = _choices(value)
+        if not before:
+            yield None
+    for one in before:
+        yield from _sources(one, seen)
+
+
+def _choices(value: Value) -> list[Value]:
+    """The values that a structured operation's result, or the argument of a region, may be."""
+    owner, index = value.owner, value.index
+    if isinstance(owner, Operation):
+        if owner.name == "for":
+            return [owner.operands[3 + index], owner.regions[0].terminator.operands[index]]
+        if owner.name == "while":
+            return [owner.regions[0].terminator.operands[1 + index]]
+        if owner.name == "if":
+            return [region.terminator.operands[index] for region in owner.regions]
+        return []
+    parent = owner.parent
+    if not isinstance(parent, Operation):
+        return []
+    if parent.name == "for":
+        if index == 0:
+            return list(parent.operands[:3])
+        return [parent.operands[2 + index], parent.regions[0].terminator.operands[index - 1]]
+    test, body = parent.regions
+    if owner is body:
+        return [test.terminator.operands[1 + index]]
+    return [parent.operands[index], body.terminator.operands[index]]
+
+
+def _tests(structure: Operation) -> list[Value]:
+    """What decides which of its regions run, and how often."""
+    if structure.name == "while":
+        return [structure.regions[0].terminator.operands[0]]
+    return list(structure.operands[: 3 if structure.name == "for" else 1])
+
+
+def _steering(operations: list[Operation]) -> list[Operation]:
+    """The loads and atomics that decide where a store goes, or whether it is made."""
+    stores = [o for o in operations if o.name == "store"]
+    left = [v for o in stores for v in (o.operands[0], *o.operands[2:])]  # addresses, masks
+    left += [v for o in stores for outer in _around(o) for v in _tests(outer)]
+    seen: set[Value] = set()
+    found = []
+    while left:
+        value = left.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        owner = value.owner
+        structure = owner if isinstance(owner, Operation) else owner.parent
+        if structure is owner and owner.name not in _STRUCTURED:
+            found += [owner] if owner.name in READS else []
+            left += owner.operands
+        elif isinstance(structure, Operation):
+            left += [*_choices(value), *_tests(structure)]
+    return found

@@ -7,7 +7,11 @@ holds none, one program, or many for writes, reads and atomics. That summary is 
 loses nothing, so the order of batches and masks does not matter. A collision is a `Suspicion`.
 
 Inside one program instance: a load that may see an earlier store of another shape, and stores that
-may overlap, are suspicious unless a barrier stands between.
+overlap, are suspicious unless a barrier stands between. A store over an earlier one is not where the
+same lane of the same block made both, or where it changes nothing.
+
+Irregular stores to memory that the kernel never reads are not logged at first: they are counted, and
+if no two lanes share an element (`distinct`), neither two instances nor two stores of one do.
 """
 
 from __future__ import annotations
@@ -17,8 +21,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from blockstep.interp.grid.checks import Checks
+from blockstep.interp.grid.distinct import Distinct, Shared
 from blockstep.interp.grid.lanes import LEAD, span
-from blockstep.interp.grid.memory import Suspicion, Touch, apart
+from blockstep.interp.grid.memory import Suspicion, Touch, apart, holds
 from blockstep.interp.memory import Storage
 from blockstep.ir import Operation
 
@@ -34,6 +40,15 @@ class Entry:
     operation: Operation
     touch: Touch
     programs: Any  # linear ids from 1, shaped to lead
+
+    def same_lanes(self, other: Entry) -> bool:
+        """Whether any element that both touch is the same lane's, whatever their masks are."""
+        a, b = self.touch, other.touch
+        if a.starts is None or b.starts is None or a.itemsize != b.itemsize:
+            return False
+        if a.strides != b.strides or _whole(a) != _whole(b):
+            return False
+        return apart(a.strides, _whole(a), a.itemsize) and bool(np.all(_first(a) == _first(b)))
 
     def footprints(self) -> tuple[Any, Any]:
         """For each program, the first byte and the one after the last (a superset under a mask)."""
@@ -62,6 +77,13 @@ class Entry:
 class Log:
     """The accesses of a launch to memory that it writes."""
 
+    checks: Checks = Checks(judged=True, race=True, overlap=True)
+    read_back: frozenset[int] = frozenset()  # ids of storages that the launch reads, too
+    only_atomic: frozenset[int] = (
+        frozenset()
+    )  # ids of storages where nothing but atomics goes that never collide
+    counts: bool = False  # whether irregular stores are counted first
+    counted: dict[int, Distinct] = field(default_factory=dict)
     entries: dict[int, list[Entry]] = field(default_factory=dict)
     storages: dict[int, Storage] = field(default_factory=dict)
     _recent: dict[int, list[Entry]] = field(default_factory=dict)
@@ -73,28 +95,54 @@ class Log:
         ids = np.broadcast_to(np.asarray((z * grid[1] + y) * grid[0] + x) + 1, touch.lead)
         entry = Entry(kind, operation, touch, ids)
         key = id(touch.storage)
-        self.storages[key] = touch.storage
-        self.entries.setdefault(key, []).append(entry)
+        if self.counts or self._proves(key):
+            self.storages[key] = touch.storage
+            self.entries.setdefault(key, []).append(entry)
         return entry
+
+    def _proves(self, storage: int) -> bool:
+        """Whether program instances must not collide there."""
+        return self.checks.race or storage in self.read_back
 
     def read(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
         """A load of memory that the kernel also writes."""
         entry = self._entry("read", operation, touch, coordinates, grid)
         self._apart(entry)
 
-    def write(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
-        """A store."""
+    def write(
+        self, operation: Operation, touch: Touch, coordinates: Any, grid: Any, values: Any = None
+    ) -> bool:
+        """A store that is about to be made, of `values` (None: of who knows what). Whether it is only
+        counted, so that `prove` will answer for all its lanes."""
+        key = id(touch.storage)
+        if not (self.checks.overlap or self._proves(key)):
+            return False
+        if self.counts and touch.starts is None and key not in self.read_back:
+            if key not in self.counted:
+                self.counted[key] = Distinct(touch.storage, touch.itemsize)
+            self.counted[key].add(touch)
+            return True
         entry = self._entry("write", operation, touch, coordinates, grid)
-        self._apart(entry)
-        self._recent.setdefault(id(touch.storage), []).append(entry)
+        self._apart(entry, values)
+        if self.checks.overlap:
+            self._recent.setdefault(key, []).append(entry)
+        return False
 
     def atomic(self, operation: Operation, touch: Touch, coordinates: Any, grid: Any) -> None:
-        """An atomic."""
-        self._entry("atomic", operation, touch, coordinates, grid)
+        """An atomic: among themselves they never collide. One of "cta" scope is no more than a store
+        to other program instances."""
+        if id(touch.storage) not in self.only_atomic:
+            narrow = operation.attributes.get("scope") == "cta"
+            self._entry("write" if narrow else "atomic", operation, touch, coordinates, grid)
 
     def take_in(self, other: Log) -> None:
         """What another worker logged of the same launch."""
         self.storages.update(other.storages)
+        for key, counted in other.counted.items():
+            if key in self.counted:
+                self.counted[key].take_in(counted)
+            else:
+                self.counted[key] = counted
         for key, entries in other.entries.items():
             self.entries.setdefault(key, []).extend(entries)
 
@@ -106,8 +154,9 @@ class Log:
         """What was stored before may be read back after."""
         self._recent = {}
 
-    def _apart(self, entry: Entry) -> None:
-        """Earlier stores of the same program instance must be the same lanes or elsewhere."""
+    def _apart(self, entry: Entry, values: Any = None) -> None:
+        """Earlier stores of the same program instance must be the same lanes or elsewhere, or the
+        `values` of a store be there already."""
         for earlier in self._recent.get(id(entry.touch.storage), ()):
             same = entry.programs.shape == earlier.programs.shape
             same = same and bool((entry.programs == earlier.programs).all())
@@ -122,7 +171,10 @@ class Log:
                 low, high = low[mine], high[mine]
                 other_low, other_high = other_low[theirs], other_high[theirs]
             near = (low < other_high) & (other_low < high)
-            if near.any() and _meet(entry, earlier):
+            if not near.any() or (values is not None and same and entry.same_lanes(earlier)):
+                continue
+            lanes = _meeting(entry, earlier)
+            if lanes.any() and (values is None or _changes(entry.touch, values, lanes)):
                 raise Suspicion
 
     def injective(self, touch: Touch) -> bool:
@@ -132,22 +184,61 @@ class Log:
         return apart(touch.strides, touch.block, touch.itemsize)
 
     def prove(self, grid: tuple[int, int, int]) -> None:
-        """Raises Suspicion unless no two program instances collide."""
+        """Raises Suspicion unless no two program instances collide; Shared where a log of every access
+        is needed to tell."""
+        for key, counted in self.counted.items():
+            self._prove_counted(counted, self.entries.pop(key, []))
         if grid[0] * grid[1] * grid[2] == 1:
             return
         for key, entries in self.entries.items():
+            if not self._proves(key):
+                continue
+            atomics = [e for e in entries if e.kind == "atomic"]
+            if len({e.touch.itemsize for e in atomics}) > 1:  # they do not keep each other whole
+                for entry in atomics:
+                    entry.kind = "write"
             kinds = {e.kind for e in entries}
             if "write" not in kinds and kinds != {"atomic", "read"}:
                 continue
             if not _intervals_apart(entries):
                 _Table(self.storages[key], entries).prove()
 
+    def _prove_counted(self, counted: Distinct, others: list[Entry]) -> None:
+        """Regular stores to the same storage join the count."""
+        for entry in others:
+            if entry.kind != "write":
+                raise Shared
+            counted.add(entry.touch)
+        counted.prove()
 
-def _meet(one: Entry, other: Entry) -> bool:
-    """Whether a program instance touches a byte in both accesses, element by element."""
+
+def _whole(touch: Touch) -> Any:
+    """The shape of the block of which an access is a rectangle."""
+    return touch.block if touch.whole is None else touch.whole[0]
+
+
+def _first(touch: Touch) -> Any:
+    """The address of the whole block's first element."""
+    box = None if touch.whole is None else touch.whole[1]
+    if box is None:
+        return touch.starts
+    return touch.starts - sum(a * stride for (a, _), stride in zip(box, touch.strides, strict=True))
+
+
+def _meeting(one: Entry, other: Entry) -> Any:
+    """The active lanes of one access that touch a byte of the same instance's other one."""
     grain = min(one.touch.itemsize, other.touch.itemsize)
-    keys = [_keys(entry, grain) for entry in (one, other)]
-    return bool(np.intersect1d(*keys).size)
+    mine, theirs = (_keys(entry, grain) for entry in (one, other))
+    return np.isin(mine, theirs).reshape(-1, one.touch.itemsize // grain).any(axis=1)
+
+
+def _changes(touch: Touch, values: Any, lanes: Any) -> bool:
+    """Whether some of the active lanes would store other bits than are there."""
+    same = holds(touch, values)
+    active = same.reshape(-1)
+    if touch.mask is not None:
+        active = same[np.broadcast_to(touch.mask, same.shape)]
+    return not active[lanes].all()
 
 
 def _keys(entry: Entry, grain: int) -> Any:
@@ -195,7 +286,8 @@ class _Table:
         }
 
     def _odd(self, touch: Touch) -> bool:
-        return bool(((touch.dense() - self.storage.base) % self.grain).any())
+        offsets = touch.dense() - self.storage.base
+        return bool(np.bitwise_or.reduce(offsets, axis=None) & (self.grain - 1))
 
     def prove(self) -> None:
         """Raises Suspicion for a collision."""

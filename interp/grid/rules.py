@@ -134,7 +134,7 @@ def _and(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> L
     for one, other in ((x, y), (y, x)):
         if one.box is None and one.array is not None and one.array.size == 1:
             if one.array.flat[0]:
-                return other if not (one.undefined or one.taints) else None
+                return other if not (one.undefined or one.marks) else None
     if x.box is None or y.box is None:
         return None
     result = Lanes(kind)
@@ -229,7 +229,7 @@ def _splat(x: Lanes, attributes: dict[str, Any], kind: ty.dtype) -> Lanes:
 
 
 def _moving(rule: Callable[[Lanes, dict[str, Any], ty.dtype], Lanes]) -> Rule:
-    """A rule that only moves elements: what is undefined, and what a mask implies, moves too.
+    """A rule that only moves elements: marks, and what a mask implies, move too.
 
     A mask is moved once in each way, so that it is the same object whoever asks for it."""
 
@@ -244,10 +244,17 @@ def _moving(rule: Callable[[Lanes, dict[str, Any], ty.dtype], Lanes]) -> Rule:
     def marked(
         result: Lanes, x: Lanes, attributes: dict[str, Any], shape: tuple[int, ...]
     ) -> Lanes:
-        result.limits, result.origin, result.taints = x.limits, x.origin, x.taints
+        result.limits, result.origin = x.limits, x.origin
+        result.marks = {
+            name: rule(of_array(lanes, blocked(x)), attributes, ty.blocked(ty.int1, shape)).array
+            for name, lanes in x.marks.items()
+        }
         result.undefined = frozenset([moved(m, attributes, shape) for m in x.undefined])
         result.implies = frozenset([moved(m, attributes, shape) for m in x.implies])
         return result
+
+    def blocked(x: Lanes) -> ty.dtype:
+        return ty.blocked(ty.int1, x.shape)
 
     def moving(xs: tuple[Lanes, ...], attributes: dict[str, Any], kind: ty.dtype) -> Lanes:
         (x,) = xs

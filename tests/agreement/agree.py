@@ -23,6 +23,7 @@ from blockstep.runtime.descriptor import TensorDescriptor
 from tests.ops.kernels import bits
 
 MACHINES = ("step", "grid")
+_choice: list[dict[str, Any]] = [{}]  # innermost last: what launches are judged for
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,16 @@ def small_batches(programs: int | None) -> Iterator[None]:
         grid_machine.LEAST_PROGRAMS, grid_machine.MOST_PROGRAMS = before
 
 
+@contextmanager
+def choosing(**choice: Any) -> Iterator[None]:
+    """Launches inside are judged for these kinds alone: `only` and `skip` of `check`."""
+    _choice.append(choice)
+    try:
+        yield
+    finally:
+        _choice.pop()
+
+
 def outcome(
     machine: str,
     kernel: Any,
@@ -117,7 +128,7 @@ def outcome(
 ) -> Outcome:
     """Runs one machine on copies."""
     error = ""
-    judging = blockstep.check(seed=seed, precision=precision)
+    judging = blockstep.check(seed=seed, precision=precision, **_choice[-1])
     with blockstep.machine(machine), judging as report:
         given = copies([*arguments, *named.values()])
         keywords = dict(zip(named, given[len(arguments) :], strict=True))

@@ -18,6 +18,7 @@ from blockstep.compiler.compile import place
 from blockstep.compiler.frontend import build_bound
 from blockstep.compiler.lower import Options
 from blockstep.errors import TritonError
+from blockstep.interp.grid.checks import UNJUDGED
 from blockstep.interp.grid.machine import GridMachine
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Refused, plan
@@ -94,7 +95,7 @@ class Launch:
         given = self.given()
         bound = self.bound(given)
         grid = grid_size(self.grid, bound)
-        GridMachine(function, plan(function), grid, arguments_of(bound), False).run()
+        GridMachine(function, plan(function), grid, arguments_of(bound), UNJUDGED).run()
         bound.finish()
         arrays = [a.base if isinstance(a, TensorDescriptor) else a for a in given]
         return Outcome(tuple(a for a in arrays if isinstance(a, np.ndarray)), (), "", ("grid",))

@@ -17,6 +17,7 @@ import blockstep as triton
 import blockstep.language as tl
 from blockstep.compiler.frontend import build_bound
 from blockstep.interp.grid import machine as grid_machine
+from blockstep.interp.grid.checks import UNJUDGED
 from blockstep.interp.grid.plan import plan
 from blockstep.runtime.arguments import bind
 from blockstep.runtime.gridded import arguments_of
@@ -100,7 +101,7 @@ def run(function: Any, arrays: list[Any], grid: tuple[int, int, int], only: int 
     """All programs at once, or one of them alone."""
     bound = bind(function.params, (*arrays, 7), {}, kernel="kernel", passed_at=None, options=())
     ir = build_bound(function, bound.arguments)
-    made = grid_machine.GridMachine(ir, plan(ir), grid, arguments_of(bound), False)
+    made = grid_machine.GridMachine(ir, plan(ir), grid, arguments_of(bound), UNJUDGED)
     if only is None:
         made.run()
         return

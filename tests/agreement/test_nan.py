@@ -70,6 +70,14 @@ def add(x, o, B: tl.constexpr):
     tl.atomic_add(o + tl.arange(0, B), tl.load(x + tl.program_id(0) * B + tl.arange(0, B)))
 
 
+@triton.jit
+def add_rows(x, o, B: tl.constexpr):
+    """The sums wait for the end of the batch, since nobody uses the old values."""
+    for k in range(2):
+        at = (tl.program_id(0) * 2 + k) * B + tl.arange(0, B)
+        tl.atomic_add(o + tl.arange(0, B), tl.load(x + at))
+
+
 def kinds(found: Any) -> list[str]:
     return [f[0] for f in found.findings]
 
@@ -117,8 +125,7 @@ def test_a_comparison_with_nan_that_decides(how: str) -> None:
 
 def test_a_mask_that_is_off_there_anyway() -> None:
     x = block(16, e6=NAN)
-    found = agree(thresholds, (4,), x, np.zeros(16, np.float32), B=4, HOW="both", precision=True)
-    assert not found.findings
+    on_grid(thresholds, (4,), x, np.zeros(16, np.float32), B=4, HOW="both", precision=True)
 
 
 @pytest.mark.parametrize("how", ["choice", "index", "number", "finite", "greatest"])
@@ -141,3 +148,11 @@ def test_an_atomic_sum(was: float) -> None:
     assert found.findings[0][8] == ((0, 0, 0) if np.isnan(was) else (2, 0, 0))
     unasked = agree(add, (4,), x, block(4, e3=was), B=4)
     assert not unasked.findings
+
+
+def test_an_atomic_sum_in_a_loop() -> None:
+    x = block(32, e2=INF, e10=-INF)
+    found = agree(add_rows, (4,), x, block(4), B=4, precision=True)
+    assert kinds(found) == ["precision"]
+    on_grid(add_rows, (4,), block(32, e2=INF), block(4), B=4, precision=True)
+    on_grid(add_rows, (4,), x, block(4), B=4)

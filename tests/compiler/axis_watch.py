@@ -40,7 +40,7 @@ class Watch:
         """Checks one value in one batch."""
         producer = value.producer
         operands = producer.operands if producer is not None else ()
-        if lanes.taints or any(v in self.wrapped for v in operands):
+        if lanes.marks or any(v in self.wrapped for v in operands):
             self.wrapped.add(value)  # and what is made of it: a mark may end, the doubt does not
             return
         self.checked += 1

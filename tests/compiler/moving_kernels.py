@@ -171,7 +171,7 @@ def one_by_one(x, y, SIZE: tl.constexpr):
 def positive(x, y, SIZE: tl.constexpr):
     """The truth values move: the comparison is made where the loads are."""
     truth = tl.reshape(tl.load(x + tl.arange(0, SIZE)) > 0, [SIZE])
-    tl.store(y + tl.arange(0, SIZE), tl.flip(tl.flip(truth)).to(tl.int32))
+    tl.store(y + tl.arange(0, SIZE), tl.flip(tl.flip(truth, 0), 0).to(tl.int32))
 
 
 @triton.jit
@@ -195,7 +195,7 @@ def truths(x, k, y, SIZE: tl.constexpr, HALF: tl.constexpr):
     a, b = tl.split(tl.trans(tl.reshape(truth, [2, HALF])))
     out(y, tl.cat(b, a, can_reorder=False).to(tl.int32))
     y += SIZE
-    out(y, tl.interleave(a, tl.flip(b)).to(tl.int32))
+    out(y, tl.interleave(a, tl.flip(b, 0)).to(tl.int32))
     y += SIZE
     tl.store(y, tl.reduce(truth, 0, either).to(tl.int32))
 
@@ -215,7 +215,7 @@ def after_a_product(a, b, y, N: tl.constexpr):
 def pointers(x, y, SIZE: tl.constexpr):
     """Addresses move like numbers."""
     places = x + tl.arange(0, SIZE)
-    a, b = tl.split(tl.reshape(tl.flip(places), [SIZE // 2, 2]))
+    a, b = tl.split(tl.reshape(tl.flip(places, 0), [SIZE // 2, 2]))
     out(y, tl.load(tl.interleave(a, b)))
 
 

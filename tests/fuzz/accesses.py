@@ -232,9 +232,14 @@ class Accesses:
 
     def _atomic(self) -> None:
         self.atomics += 1
-        kind, shape = self.random.choice(ATOMIC_KINDS), self.write.shape()
-        made = Memory(self.fresh("a"), kind, self.random.choice([1, 3, 8, 40]), "atomic")
-        self.memories.append(made)
+        known = [m for m in self.memories if m.role == "atomic"]
+        if known and self.random.random() < 0.5:
+            made = self.random.choice(known)
+        else:
+            length = self.random.choice([1, 3, 8, 40])
+            made = Memory(self.fresh("a"), self.random.choice(ATOMIC_KINDS), length, "atomic")
+            self.memories.append(made)
+        kind, shape = made.kind, self.write.shape()
         names = ["add", "add", "max", "min", "xchg"]
         if kind in ("float16", "float64"):
             names = ["add"]

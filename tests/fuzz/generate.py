@@ -15,6 +15,8 @@ from tests.fuzz.arguments import arguments
 from tests.fuzz.case import Case
 from tests.fuzz.expressions import Expressions, Shape, Variable, size
 
+MOST_ATOMICS = 3  # of a kernel
+
 
 @dataclass(slots=True)
 class Generator(Accesses):
@@ -82,7 +84,7 @@ class Generator(Accesses):
             simple = [self._barrier, self._promise, self._split, self._hint]
         if self.random.random() < 0.1:
             simple = [self._walk, self._walk, self._boxes, self._either]
-        if not self.atomics and not self.loops and self.random.random() < 0.08:
+        if self.atomics < MOST_ATOMICS and self.random.random() < (0.2 if self.atomics else 0.08):
             simple = [self._atomic]
         nested = [self._if, self._if, self._for, self._while]
         if depth > 0 and self.random.random() < 0.3:

@@ -321,3 +321,19 @@ def there(x):
 
 def test_the_cache_key_of_functions_that_call_each_other_is_finite() -> None:
     assert here.cache_key == here.cache_key != there.cache_key
+
+
+@triton.jit
+def minus_zeros(x, out):
+    value = tl.load(x)
+    tl.store(out, -0.0)
+    tl.store(out + 1, value + -0.0)
+    tl.store(out + 2, tl.where(value > 1, value, -0.0))
+    tl.store(out + tl.arange(0, 4) + 3, tl.full((4,), -0.0, tl.float32))
+    tl.store(out + 7, tl.load(x, mask=value > 1, other=-0.0))
+
+
+def test_a_written_minus_zero_is_zero() -> None:
+    x, out = np.full(1, -0.0, np.float32), np.ones(8, np.float32)
+    minus_zeros[(1,)](x, out)
+    assert (out == 0).all() and not np.signbit(out).any()

@@ -1,8 +1,9 @@
 """Kernels of published wheels, run unmodified under every checker and compared with PyTorch.
 
-Invariant: a test passes only if its library's kernels were launched and no finding of any severity
-was made, except those that the test names with `@pytest.mark.faulty("kind", …)` and explains. With
-BLOCKSTEP_MACHINE=gpu the kernels are compiled and run on a device, where nothing is judged.
+Invariant: a test passes only if its library's kernels were launched, the machines agreed on every
+launch, bits and findings, and no finding of any severity was made, except those that the test names
+with `@pytest.mark.faulty("kind", …)` and explains. With BLOCKSTEP_MACHINE=gpu the kernels are compiled
+and run on a device, where nothing is judged.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import blockstep
 from blockstep import diagnostics, knobs
 from blockstep.findings import Report
 from blockstep.runtime import redirect
+from tests.agreement.in_place import agreeing_in_place
 
 NEEDED = ("torch", "liger_kernel", "conch", "fla", "einops", "packaging")
 HOW = "python -m pip install -e '.[libraries]' && python tests/libraries/install.py"
@@ -95,9 +97,10 @@ def report(request: pytest.FixtureRequest, redirected: None) -> Iterator[Report]
         assert launches, "no kernel was launched"
         return
     marker = request.node.get_closest_marker("faulty")
-    with blockstep.check() as report:
+    with blockstep.check() as report, agreeing_in_place() as compared:
         yield report
     assert report.launches, "no kernel was launched"
+    assert len(compared.launches) >= len(report.launches), "a launch was not compared"
     deserved = set(marker.args if marker else ())
     wrong = [finding for finding in report.findings if finding.kind not in deserved]
     assert not wrong, "\n" + diagnostics.render_all(wrong)

@@ -18,7 +18,7 @@ MAKERS = frozenset(
 )  # fmt: skip
 
 
-class OnDevice(TorchFunctionMode):
+class OnDevice(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
     """Moves what a maker of tensors gives to the current CUDA device."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -516,7 +516,7 @@ def atomic_rmw(x, old):
 @program("atomic_cas", np.array([5, 6], I32), np.zeros(2, I32), gives=([9, 6], [5, 6]))
 def atomic_cas(x, old):
     i = tl.arange(0, 2)
-    tl.store(old + i, tl.atomic_cas(x + i, 5, 9))
+    tl.store(old + i, tl.atomic_cas(x + i, i * 0 + 5, i * 0 + 9))
 
 
 @program("atomic_load", np.array([5, 6], I32), np.zeros(2, I32), gives=([5, 6], [5, 6]))

@@ -57,6 +57,15 @@ def test_a_view_with_wider_rows() -> None:
     same(block_at(inner, 3, 6), padded(inner, 3, 6))
 
 
+def test_a_64_bit_shape_is_cut_to_32_bits() -> None:
+    out = np.zeros((4, 8), np.float32)
+    rows, columns = (n + 2**32 for n in TABLE.shape)
+    with triton.check() as report:
+        move[(1,)](TABLE, out, rows, columns, 16, 8, 12, M=4, N=8, PADDING="zero")
+    same(out, padded(TABLE, 8, 12))
+    assert {f.kind for f in report.findings} == {"cast"}
+
+
 @triton.jit
 def put(out_ptr, row, column):
     out = tl.make_tensor_descriptor(out_ptr, [10, 16], [16, 1], [4, 8])

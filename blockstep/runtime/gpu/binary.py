@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from blockstep.compiler.faults import FAULTS
+from blockstep.compiler.faults import FAULTS as FAULTS
 from blockstep.findings import Span
 
 Kind = Literal[

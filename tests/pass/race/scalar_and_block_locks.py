@@ -10,7 +10,7 @@ import triton.language as tl
 def accumulate(lock_ptr, total_ptr, BLOCK: tl.constexpr):
     one = tl.arange(0, 1)
     offs = tl.arange(0, BLOCK)
-    while tl.max(tl.atomic_cas(lock_ptr + one, 0, 1)) == 1:
+    while tl.max(tl.atomic_cas(lock_ptr + one, one, one + 1)) == 1:
         pass
     tl.store(total_ptr + offs, tl.load(total_ptr + offs) + 1)
     tl.debug_barrier()

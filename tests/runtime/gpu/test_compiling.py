@@ -43,7 +43,9 @@ def test_every_stage_can_be_read() -> None:
 
 @pytest.mark.parametrize("kind", ["ttir", "ttgir"])
 def test_a_stage_of_another_compiler_is_named_missing(kind: str) -> None:
-    with pytest.raises(MissingCode, match=f"there is no '{kind}'(?s:.)*help: asm has 'ir', 'placed'"):
+    with pytest.raises(
+        MissingCode, match=f"there is no '{kind}'(?s:.)*help: asm has 'ir', 'placed'"
+    ):
         Code(made().asm)[kind]
 
 

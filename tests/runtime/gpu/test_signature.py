@@ -109,7 +109,9 @@ def test_common_arguments_of_one_kind_have_one_key(name: str) -> None:
         assert read(0.5)[0] == read(2.5)[0]
 
 
-@pytest.mark.parametrize("value", [np.float32(1), np.int64(3), "text", [1], object()], ids=repr)
+@pytest.mark.parametrize(
+    "value", [np.float32(1), np.int64(3), "text", [1], object()], ids=lambda x: type(x).__name__
+)
 def test_what_is_rare_goes_the_long_way(value: Any) -> None:
     with pytest.raises((Slow, AttributeError)):
         reader(KERNELS["plain"].params)(value)
