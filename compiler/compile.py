@@ -15,6 +15,7 @@ from blockstep.compiler.passes.flight import Flight
 from blockstep.compiler.passes.inline import Inline
 from blockstep.compiler.passes.pipeline import Pipeline
 from blockstep.compiler.passes.products import Products
+from blockstep.compiler.passes.promises import Promises
 from blockstep.compiler.placement import Place
 from blockstep.ir import Function, verify
 
@@ -85,6 +86,7 @@ def reasons(options: Options, hints: Mapping[str, Hint]) -> list[tuple[passes.Pa
     place = Place(options.num_warps, options.capability, options.num_ctas, hints)
     return [
         (Inline(), "first: nothing after it has to know about calls"),
+        (Promises(), "while uses stand in the order of the source, which says what is promised"),
         (Descriptors(), "before the others: a stride of 1 makes index arithmetic vanish"),
         (Products(options.capability), "before the others: what it writes is simplified as well"),
         *passes.PIPELINE,

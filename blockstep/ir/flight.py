@@ -25,6 +25,15 @@ def sums(operation: Operation) -> ty.dtype:
     return ty.float16 if out.is_fp16() and all(f.is_fp16() for f in factors) else ty.float32
 
 
+def partial(operation: Operation) -> int:
+    """How many products of 8-bit floats a matrix unit may add before it hands its sum on to float32
+    (`max_num_imprecise_acc`); 0: all of them."""
+    a = operation.operands[0].type
+    limit = operation.attributes.get("imprecise", 0)
+    several = a.scalar.is_fp8() and limit <= a.shape[-1]
+    return max(1, limit) if several else 0
+
+
 def users(products: Iterable[Operation]) -> Iterator[tuple[Operation, int]]:
     """Every use of the sums of products in flight, wherever control flow hands them on to."""
     work = [product.results[0] for product in products]
@@ -56,4 +65,4 @@ def handed_on(user: Operation, index: int) -> list[Value]:
     return [owner.results[index]] if user.name == "yield" else []
 
 
-__all__ = ["handed_on", "in_flight", "sums", "users"]
+__all__ = ["handed_on", "in_flight", "partial", "sums", "users"]

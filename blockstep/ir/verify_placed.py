@@ -281,6 +281,8 @@ def _dot(operation: Operation) -> None:
     if flight.in_flight(operation):
         if not isinstance(b.layout, SharedLayout):
             raise Malformed(operation, "in flight with a factor in registers that may be reused")
+        if flight.partial(operation):
+            raise Malformed(operation, "in flight, but its sums are still to be added up")
         if result.type.scalar is not flight.sums(operation):
             raise Malformed(operation, f"in flight, but its sums are still to become {result.type}")
 

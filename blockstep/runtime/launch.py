@@ -47,8 +47,8 @@ from blockstep.runtime import children, execution, gridded, orders, session
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
 from blockstep.runtime.gpu import machine as gpu
-from blockstep.runtime.gpu.host_arrays import InPlace
-from blockstep.runtime.gpu.selection import check_choice, may_want, wants_gpu
+from blockstep.runtime.gpu.host_arrays import InPlace, refuse_host_tensors
+from blockstep.runtime.gpu.selection import MACHINE, check_choice, may_want, wants_gpu
 from blockstep.runtime.gpu.shortcut import Shortcut
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.refusal import CallError
@@ -76,6 +76,8 @@ def launch(
     bound = take(devices=place)
     check_options(options)
     if on_gpu and wants_gpu(bound, current):
+        if current.options.machine != MACHINE:
+            refuse_host_tensors(bound)
         return _on_gpu(function, bound, options, args, kwargs, None if warmup else grid)
     if place is not None and place.storages:  # an interpreting machine has to have the bytes
         bound = take()

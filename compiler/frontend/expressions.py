@@ -177,12 +177,13 @@ class Expressions(Context, ABC):
         for branch in (node.body, node.orelse):
             region = Region()
             with self.recorder.into(region):
-                value = to_tensor(self.evaluate(branch))
+                found = self.evaluate(branch)
+                value = None if unwrap(found) is None else to_tensor(found)
             regions.append(region)
             values.append(value)
-        kinds = [[p.type for p in flatten(v)[0]] for v in values]
+        kinds = [None if v is None else [p.type for p in flatten(v)[0]] for v in values]
         if kinds[0] != kinds[1]:
-            raise self.error(node, f"both branches of a ternary must have one type; they have "
+            raise self.error(node, "Ternary expression with dynamic condition has inconsistent types "
                              f"{_shown(values[0])} and {_shown(values[1])}")  # fmt: skip
         return self.merged(test, regions, values)
 
@@ -284,4 +285,6 @@ class Expressions(Context, ABC):
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "None"
     return str(getattr(value, "type", type(value).__name__))

@@ -1,4 +1,4 @@
-"""Clocks, and the order of dependent launches (PTX ISA, griddepcontrol)."""
+"""Clocks, places, and the order of dependent launches (PTX ISA, griddepcontrol)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ def _globaltimer(lw: Lowering, operation: Operation) -> None:
     """One lane reads the clock for all: the program instance sees one time."""
     found = lw.b.asm("i64", "mov.u64 $0, %globaltimer;", "=l", [])
     lw.bind(operation.results[0], agree(lw, Item(found, ty.int64), None))
+
+
+@lowers("smid")
+def _smid(lw: Lowering, operation: Operation) -> None:
+    """A CTA stays where it is; those of a cluster go by the first."""
+    found = Item(lw.b.call("i32", "llvm.nvvm.read.ptx.sreg.smid", []), ty.int32)
+    lw.bind(operation.results[0], agree(lw, found, None) if lw.options.num_ctas > 1 else found)
 
 
 @lowers("gdc_wait")

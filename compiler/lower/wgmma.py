@@ -61,51 +61,96 @@ def tile(layout: SharedLayout, itemsize: int, k_axis: int) -> Tile:
     return Tile(layout, itemsize, fastest == k_axis, width, shape[1 - fastest])
 
 
-def product(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
-    """The sums of a product, complete unless the operation says `in_flight`."""
+@dataclass(frozen=True, slots=True)
+class _Factors:
+    """Where an instruction finds its factors: descriptors of the warpgroup's first blocks (0: A, 1: B),
+    or A's fragments in registers."""
+
+    lw: Lowering
+    layout: Layout
+    steps: int
+    step: int
+    a_tile: Tile | None
+    b_tile: Tile
+    bases: dict[int, str]
+    words: list[str]
+
+    def of(self, register: int) -> list[list[str]]:
+        """The operands of each k step of the instruction that begins with a register."""
+        row, column = _origin(self.layout, register)
+        return [[*self._left(register, row, i), self._right(column, i)] for i in range(self.steps)]
+
+    def _left(self, register: int, row: int, i: int) -> list[str]:
+        if self.a_tile is not None:
+            return [_at(self.lw, self.bases[0], self.a_tile.offset(row, i * self.step))]
+        first = 4 * (_m_tile(self.layout, register) * self.steps + i)
+        return self.words[first : first + 4]
+
+    def _right(self, column: int, i: int) -> str:
+        return _at(self.lw, self.bases[1], self.b_tile.offset(column, i * self.step))
+
+
+def _factors(lw: Lowering, operation: Operation, size: int) -> _Factors:
     a, b = operation.operands[:2]
-    (result,) = operation.results
-    layout = lw.layout(result)
-    chosen = products.of(operation, lw.options.num_warps, lw.options.capability)
-    k = a.type.shape[1]
-    size, n = chosen.itemsize, chosen.instruction_n
-    step = 32 // size
+    layout, step = lw.layout(operation.results[0]), 32 // size
     b_tile = tile(b.layout, size, 0)
     a_tile = tile(a.layout, size, 1) if isinstance(a.layout, SharedLayout) else None
     bases = {1: _base(lw, lw[b].name, b_tile, layout, 1)}
+    words: list[str] = []
     if a_tile is not None:
         bases[0] = _base(lw, lw[a].name, a_tile, layout, 0)
-        words: list[str] = []
     else:
         words = lanes.to_registers(lw, lw[a])
-    kind = flight.sums(operation)
+    return _Factors(lw, layout, a.type.shape[1] // step, step, a_tile, b_tile, bases, words)
+
+
+def product(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
+    """The sums of a product, complete unless the operation says `in_flight`."""
+    a, b = operation.operands[:2]
+    chosen = products.of(operation, lw.options.num_warps, lw.options.capability)
+    size, n = chosen.itemsize, chosen.instruction_n
+    factors, kind = _factors(lw, operation, size), flight.sums(operation)
     text = _instruction(a.type.scalar, b.type.scalar, kind, n)
-    per_tile = n // 2
-    count = layout.per_lane
-    parts = _registers(lw, acc) if acc is not None else None
-    found: list[str] = []
-    tiles = count // per_tile
+    per_tile, count = n // 2, factors.layout.per_lane
     held = per_tile // 2 if kind.is_fp16() else per_tile  # registers of a tile
-    steps = k // step
-    for number in range(tiles):
-        row, column = _origin(layout, number * per_tile)
-        operands = []
-        for i in range(steps):
-            if a_tile is not None:
-                operands.append([_at(lw, bases[0], a_tile.offset(row, i * step))])
-            else:
-                first = 4 * (row // 64 // _groups(layout) * steps + i) if tiles > 1 else 4 * i
-                first = 4 * (_m_tile(layout, number * per_tile) * steps + i)
-                operands.append(words[first : first + 4])
-            operands[-1].append(_at(lw, bases[1], b_tile.offset(column, i * step)))
+    parts = _registers(lw, acc) if acc is not None else None
+    several = flight.partial(operation)
+    found: list[str] = []
+    for number in range(count // per_tile):
+        operands = factors.of(number * per_tile)
         mine = None if parts is None else parts[number * held : (number + 1) * held]
+        if several:
+            group = max(1, several // factors.step)
+            found += _in_parts(lw, text, operands, mine, held, factors, size, group)
+            continue
         found += _emit(
-            lw, text, operands, mine, held, a_tile, b_tile, size, kind,
-            first=number == 0, last=number == tiles - 1,
+            lw, text, operands, mine, held, factors, size, kind,
+            first=number == 0, last=(number + 1) * per_tile == count,
         )  # fmt: skip
-    if not operation.attributes.get("in_flight"):
+    if not several and not operation.attributes.get("in_flight"):
         found = _wait(lw, 0, found, kind)
     return _joined(lw, found, kind, count)
+
+
+def _in_parts(
+    lw: Lowering, text: str, operands: list[list[str]], sums: list[str] | None, held: int,
+    factors: _Factors, size: int, group: int,
+) -> list[str]:  # fmt: skip
+    """A block whose k steps are added `group` by `group`: the unit keeps fewer bits of 8-bit floats'
+    sums than float32 has, so each group starts from nothing and is added to the rest in float32."""
+    for start in range(0, len(operands), group):
+        made = _emit(
+            lw, text, operands[start : start + group], None, held, factors, size, ty.float32,
+            first=True, last=True,
+        )  # fmt: skip
+        part = lw.join(_wait(lw, 0, made, ty.float32), ty.float32, held)
+        if sums is not None:
+            rest = lw.join(sums, ty.float32, held)
+            added = lw.compute("add", {}, [ty.float32], [rest, part])
+            part = added[0]
+        sums = lw.parts(part)
+    assert sums is not None
+    return sums
 
 
 def _registers(lw: Lowering, item: Item) -> list[str]:
@@ -117,10 +162,6 @@ def _joined(lw: Lowering, registers: list[str], kind: ty.dtype, count: int | Non
     if kind.is_fp16():
         return lanes.from_registers(lw, registers, kind, count)
     return lw.join(registers, kind, count)
-
-
-def _groups(layout: Layout) -> int:
-    return max(1, layout.num_warps // 4)
 
 
 def _origin(layout: Layout, register: int) -> tuple[int, int]:
@@ -170,7 +211,7 @@ def _instruction(a: ty.dtype, b: ty.dtype, kind: ty.dtype, n: int) -> str:
 
 def _emit(
     lw: Lowering, text: str, operands: Sequence[list[str]], acc: list[str] | None, per_tile: int,
-    a_tile: Tile | None, b_tile: Tile, size: int, kind: ty.dtype, *, first: bool, last: bool,
+    factors: _Factors, size: int, kind: ty.dtype, *, first: bool, last: bool,
 ) -> list[str]:  # fmt: skip
     """All k steps of one block as one inline assembly text."""
     letter, element = ("f", "float") if kind.is_fp32() else ("r", "i32")
@@ -186,7 +227,7 @@ def _emit(
         constraints += [str(i) for i in range(per_tile)]
     for number, row in enumerate(operands):
         *left, right = row
-        if a_tile is None:
+        if factors.a_tile is None:
             a_text = "{" + ", ".join(f"${place + i}" for i in range(4)) + "}"
             given += [f"i32 {w}" for w in left]
             constraints += ["r"] * 4
@@ -198,7 +239,9 @@ def _emit(
             place += 1
         given.append(f"i64 {right}")
         constraints.append("l")
-        lines.append(f"{text} {sums}, {a_text}, ${place}, p{_flags(kind, a_tile, b_tile, size)};")
+        lines.append(
+            f"{text} {sums}, {a_text}, ${place}, p{_flags(kind, factors.a_tile, factors.b_tile, size)};"
+        )
         place += 1
         if number == 0 and acc is None:
             lines.append("setp.eq.b32 p, 0, 0;")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from blockstep.compiler import layouts
 from blockstep.compiler.layouts.shared import SharedLayout, swizzle_128b
-from blockstep.ir import Layout, Operation, Value
+from blockstep.ir import Layout, Operation, Value, flight
 from blockstep.language import types as ty
 
 WARPGROUP = 4
@@ -41,6 +41,8 @@ def of(operation: Operation, num_warps: int, capability: int) -> Product:
         return Product("fma", _blocked(shape, num_warps), a.scalar.itemsize)
     if capability == 90 and len(shape) == 2 and num_warps % WARPGROUP == 0 and kind.itemsize < 8:
         n = _instruction_n(shape, num_warps)
+        if flight.partial(operation):
+            n = min(n, _WIDEST_N // 2)  # its sums are there twice
         if n and k * kind.itemsize >= 32:
             made = layouts.wgmma_accumulator(shape, num_warps, n)
             return Product("wgmma", made, kind.itemsize, n)

@@ -337,7 +337,38 @@ def returns_differ_by_constant(p, n):
     tl.store(p, two_kinds_by_constant(n, True))
 
 
+@blockstep.jit
+def one_of_two_stores(p, n):
+    tl.store(p, n) if n > 3 else tl.store(p + 1, n)
+
+
+def test_a_ternary_may_choose_between_calls_without_a_value() -> None:
+    (choice,) = [o for o in compiled(one_of_two_stores).walk() if o.name == "if"]
+    assert [[o.name for o in r.operations][-2:] for r in choice.regions] == [["store", "yield"]] * 2
+    assert choice.results == []
+
+
+@blockstep.jit
+def choices_differ(p, n):
+    tl.store(p, n if n > 1 else p)
+
+
+@blockstep.jit
+def one_choice_without_a_value(p, n):
+    tl.store(p, n) if n > 1 else n
+
+
 REJECTED = [
+    (
+        choices_differ,
+        "Ternary expression with dynamic condition has inconsistent types int32 and pointer<int32>",
+        "n if n > 1 else p",
+    ),
+    (
+        one_choice_without_a_value,
+        "Ternary expression with dynamic condition has inconsistent types None and int32",
+        "tl.store(p, n) if n > 1 else n",
+    ),
     (changes_type, "Loop-carried variable acc has initial type int32", "for _ in range(n):"),
     (
         branches_disagree,

@@ -342,3 +342,31 @@ def test_all_lanes_see_one_time(num_warps: int, target: str) -> None:
     assert text.find("shfl.sync.idx" if num_warps == 1 else "st.shared", read) > 0
     assert ("griddepcontrol.wait" in text) == (target == "sm_90a")
     assert ("griddepcontrol.launch_dependents" in text) == (target == "sm_90a")
+
+
+@triton.jit
+def placed(out_ptr):
+    tl.store(out_ptr + tl.program_id(0), tl.extra.cuda.smid())
+
+
+@pytest.mark.parametrize("num_ctas", [1, 2])
+def test_the_multiprocessor_is_read_from_its_register(num_ctas: int) -> None:
+    text = compiled(placed, (np.zeros(4, np.int32),), num_ctas=num_ctas).ptx
+    assert text.count("%smid") == 1
+    assert ("mapa.shared::cluster" in text) == (num_ctas == 2)  # a cluster goes by its first CTA
+
+
+@triton.jit
+def promised(x_ptr, at_ptr, HOW: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N) + tl.load(at_ptr)
+    if HOW == "dropped":
+        tl.max_contiguous(tl.multiple_of(i, N), N)
+    elif HOW == "kept":
+        i = tl.max_contiguous(tl.multiple_of(i, N), N)
+    tl.store(x_ptr + i, tl.load(x_ptr + i) + 1)
+
+
+@pytest.mark.parametrize(("how", "wide"), [("dropped", True), ("kept", True), ("", False)])
+def test_a_promise_counts_for_its_value(how: str, wide: bool) -> None:
+    text = compiled(promised, (F32, np.zeros(1, np.int32), how, 512)).ptx
+    assert ("ld.global.v4.b32" in text) == ("st.global.v4.b32" in text) == wide

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -90,3 +91,29 @@ def test_sums_of_integers_wrap_where_they_can_reach_the_end() -> None:
     told = (a, a.copy(), np.zeros((N, N), np.int32), N, 32, 32, 32, tl.int32)
     further = compiled(matmul, told, num_warps=2).ptx
     assert units(further) == {"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"}
+
+
+@triton.jit
+def narrow(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr, LIMIT: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)
+    a += m[:, None] * K + k[None, :]
+    b += k[:, None] * 1024 + n[None, :]
+    sums = tl.zeros((M, N), tl.float32)
+    for _ in range(0, K, BLOCK_K):
+        sums = tl.dot(tl.load(a), tl.load(b), sums, max_num_imprecise_acc=LIMIT)
+        a += BLOCK_K
+        b += BLOCK_K * 1024
+    tl.store(c + m[:, None] * 1024 + n[None, :], sums)
+
+
+@pytest.mark.parametrize(("limit", "parts"), [(None, 0), (0, 4), (32, 4), (64, 2), (128, 1)])
+@pytest.mark.parametrize(("m", "n"), [(64, 64), (64, 256)])
+def test_sums_of_8_bit_floats_are_handed_on(limit: int | None, parts: int, m: int, n: int) -> None:
+    a = np.zeros((N, N), ml_dtypes.float8_e4m3fn)
+    told = (a, a.copy(), np.zeros((N, N), np.float32), N, m, n, 128, limit)
+    ptx = compiled(narrow, told).ptx
+    assert ptx.count("add.f32") == m * n // 128 * parts
+    instructions = n // min(n, 256 if limit is None else 128)
+    assert ptx.count("wgmma.mma_async") == 4 * instructions
+    waits = re.findall(r"wgmma\.wait_group\.sync\.aligned (\d)", ptx)
+    assert waits == ["0"] * max(1, parts * instructions)

@@ -13,7 +13,7 @@ import numpy as np
 import blockstep as triton
 import blockstep.language as tl
 from blockstep.language.extra import libdevice
-from blockstep.language.extra.cuda import gdc_launch_dependents, gdc_wait, globaltimer
+from blockstep.language.extra.cuda import gdc_launch_dependents, gdc_wait, globaltimer, smid
 from blockstep.tools.tensor_descriptor import TensorDescriptor
 from tests.ops.kernels import same
 from tests.ops.table import check, program, row
@@ -628,6 +628,11 @@ def hint(x):
 def timer(x):
     start = globaltimer()
     tl.store(x, (globaltimer() >= start).to(tl.int32))
+
+
+@program("smid", np.ones(1, I32), gives=([0],))
+def place(x):
+    tl.store(x, smid())
 
 
 @program("gdc_wait", np.zeros(1, I32), gives=([1],))

@@ -1,4 +1,4 @@
-"""Operations that ask the device itself: clocks and the order of dependent launches."""
+"""Operations that ask the device itself: clocks, places and the order of dependent launches."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ GLOBALTIMER = define(
     lambda: ty.int64,
     lambda: np.int64(time.perf_counter_ns()),
     "`->` int64: nanoseconds of a clock that all program instances share.",
+)
+
+
+SMID = define(
+    "smid",
+    Family.ELEMENTWISE,
+    lambda place: place,
+    lambda place: place,
+    "`int32 -> int32`: the multiprocessor that this program instance runs on. Where there is none, the operand.",
 )
 
 

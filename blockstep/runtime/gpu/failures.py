@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from blockstep.errors import OutOfResources, PTXASError, TritonError
+from blockstep.runtime.refusal import ArgumentError
 
 SHARED_HELP = "lower num_stages or the block sizes"
 FIND_THE_LINE = (
@@ -113,6 +114,24 @@ class MixedDevices(GPUError):
 
     def __str__(self) -> str:
         return f"`{self.kernel}`: {self.tried}\nhelp: {self.help}"
+
+
+class HostTensor(ArgumentError, ValueError):
+    """A tensor in the host's memory was given beside arrays on a device."""
+
+    def __init__(self, name: str, index: int) -> None:
+        super().__init__(
+            name,
+            f"Pointer argument (at {index}) cannot be accessed from Triton (cpu tensor?)",
+            fix=f"{name}.cuda(), or pin its memory",
+        )
+        self.index = index
+
+    def __str__(self) -> str:
+        return f"{self.passed}: `{self.argument}` lies in the host's memory\nhelp: {self.fix}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.argument, self.index)
 
 
 def name_of(status: Any) -> str:

@@ -19,6 +19,7 @@ from blockstep.interp.owners import Memory
 from blockstep.runtime.arguments import Argument, Bound
 from blockstep.runtime.device_memory import DeviceArrays
 from blockstep.runtime.gpu.driver import Driver
+from blockstep.runtime.gpu.failures import HostTensor
 
 ALIGNMENT = 256  # bytes; cuMemAlloc gives this much
 
@@ -126,6 +127,16 @@ def devices_hold(bound: Bound, view: View) -> bool:
     """Whether the memory of a view is a device's."""
     devices = bound.binding.devices
     return isinstance(devices, InPlace) and devices.holds(view.storage)
+
+
+def refuse_host_tensors(bound: Bound) -> None:
+    """Raises HostTensor for a tensor of torch that lies on the host, unless its memory is pinned:
+    a device that Triton launches on cannot read it. Arrays of NumPy are copied."""
+    for index, argument in enumerate(bound.arguments):
+        for part in argument.walk():
+            place = getattr(getattr(part.value, "device", None), "type", None)
+            if part.view is not None and place == "cpu" and not part.value.is_pinned():
+                raise HostTensor(part.name, index)
 
 
 def arrays_of(bound: Bound) -> list[Argument]:

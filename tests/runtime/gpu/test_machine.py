@@ -4,7 +4,7 @@ whose kernels are Python functions."""
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,13 @@ from blockstep import knobs
 from blockstep.errors import UnsupportedError
 from blockstep.findings import Span
 from blockstep.runtime import session
+from blockstep.runtime.arguments import bind
 from blockstep.runtime.gpu import FAULTS, Binary, Box, Param, Site, driver, selection
 from blockstep.runtime.gpu import machine as gpu
 from blockstep.runtime.gpu.binary import Kind
 from blockstep.runtime.gpu.failures import GPUError, MixedDevices
 from blockstep.runtime.gpu.faults import KernelAssertion
+from blockstep.runtime.gpu.host_arrays import refuse_host_tensors
 from tests.runtime.gpu.arrays import CupyArray, OnDevice, Tensor, at, install_cupy, install_torch
 from tests.runtime.gpu.recording import Launch, Recording, recording
 
@@ -293,6 +295,21 @@ def test_host_and_device_arrays_mix(setting: Setting) -> None:
     x = OnDevice(api, np.arange(4, dtype=np.float32))
     fresh()[(1,)](x, out, 4, BLOCK=4)
     assert out.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_tensor_of_the_host_does_not_mix_unless_it_is_pinned(pinned: bool) -> None:
+    arrays = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    bound = bind(fresh().params, (*arrays, 4, 4), {}, kernel="copy_kernel")
+    refuse_host_tensors(bound)  # arrays of NumPy mix
+    cpu = SimpleNamespace(type="cpu")
+    bound.arguments[1].value = SimpleNamespace(device=cpu, is_pinned=lambda: pinned)
+    if pinned:
+        refuse_host_tensors(bound)
+        return
+    said = r"Pointer argument \(at 1\) cannot be accessed from Triton \(cpu tensor\?\): `out` lies in"
+    with pytest.raises(ValueError, match=said):
+        refuse_host_tensors(bound)
 
 
 def test_a_launch_with_host_arrays_is_not_captured(setting: Setting) -> None:

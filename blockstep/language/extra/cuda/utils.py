@@ -10,7 +10,7 @@ from blockstep.language.constant import unwrap
 from blockstep.language.creation import num_programs, program_id
 from blockstep.language.elementwise import add, mod, mul
 from blockstep.language.op import emit, machine
-from blockstep.language.ops.device import GLOBALTIMER
+from blockstep.language.ops.device import GLOBALTIMER, SMID
 from blockstep.language.promotion import to_tensor
 from blockstep.target import current
 
@@ -21,10 +21,11 @@ def globaltimer() -> Any:
 
 
 def smid() -> Any:
-    """`->` int32: a multiprocessor that could run this program instance: they are dealt in order."""
+    """`->` int32: the multiprocessor that runs this program instance; on a machine without any, one
+    that could: they are dealt in order."""
     place = add(program_id(1), mul(num_programs(1), program_id(2)))
     place = add(program_id(0), mul(num_programs(0), place))
-    return mod(place, current().multiprocessors)
+    return emit(SMID, mod(place, current().multiprocessors))
 
 
 def num_warps() -> int:
