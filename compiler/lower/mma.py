@@ -87,13 +87,13 @@ def _multiply(
     letter, element = ("r", "i32") if kind.is_int() else ("f", "float")
     constraints = [f"={letter}"] * 4 + ["r"] * 6 + [str(i) for i in range(4)]
     operands = [f"i32 {w}" for w in [*left, *right]] + [f"{element} {s}" for s in sums]
-    result = "{" + ", ".join([element] * 4) + "}"
+    result = lw.b.structure([element] * 4)
     made = lw.b.asm(
         result,
         f"{text} {{$0, $1, $2, $3}}, {{$4, $5, $6, $7}}, {{$8, $9}}, {{$0, $1, $2, $3}};",
         ",".join(constraints), operands, effects=True,
     )  # fmt: skip
-    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(4)]
+    return lw.b.fields(result, made, 4)
 
 
 def _double(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
@@ -117,7 +117,7 @@ def _double(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
 
 def _multiply_double(lw: Lowering, sums: list[str], x: str, y: str) -> list[str]:
     text = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0, $1}, {$2}, {$3}, {$0, $1};"
-    result = "{double, double}"
+    result = lw.b.structure(["double"] * 2)
     operands = [f"double {v}" for v in (x, y, *sums)]
     made = lw.b.asm(result, text, "=d,=d,d,d,0,1", operands)
-    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(2)]
+    return lw.b.fields(result, made, 2)

@@ -134,6 +134,7 @@ def _text(lw: Lowering, declared: list[str]) -> str:
     lines = [
         'target triple = "nvptx64-nvidia-cuda"',
         f"{SHARED} = external addrspace(3) global [0 x i8], align 1024",
+        *[f"{name} = {definition}" for definition, name in lw.b.types.items()],
         *lw.b.declared.values(),
         *lw.strings.values(),
         f"define ptx_kernel void @{symbol(lw.function.name)}({', '.join(declared)}) #0{scope} {{",

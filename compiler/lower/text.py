@@ -92,6 +92,7 @@ class Builder:
         self.block = "entry"
         self.debug = ""  # appended to each instruction: `, !dbg !7`
         self.declared: dict[str, str] = {}  # name -> declaration
+        self.types: dict[str, str] = {}  # definition of a structure -> its name
         self._count = 0
 
     def name(self, hint: str = "v") -> str:
@@ -156,6 +157,17 @@ class Builder:
             self.effect(line)
             return ""
         return self.value(line)
+
+
+    def structure(self, elements: Sequence[str]) -> str:
+        """The type of several results of an inline assembly, by a short name: it stands in one line
+        for each of them, and a product has 128."""
+        definition = f"type {{{', '.join(elements)}}}"
+        return self.types.setdefault(definition, f"%results{len(self.types)}")
+
+    def fields(self, type: str, value: str, count: int) -> list[str]:
+        """The members of a structure."""
+        return [self.value(f"extractvalue {type} {value}, {i}") for i in range(count)]
 
 
 class Phi:

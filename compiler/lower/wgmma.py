@@ -194,10 +194,10 @@ def _emit(
             lines.append("setp.eq.b32 p, 0, 0;")
     if last:
         lines.append("wgmma.commit_group.sync.aligned;")
-    result = "{" + ", ".join([element] * per_tile) + "}"
+    result = lw.b.structure([element] * per_tile)
     body = "{ " + " ".join(lines) + " }"
     made = lw.b.asm(result, body, ",".join([*constraints, "~{memory}"]), given)
-    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(per_tile)]
+    return lw.b.fields(result, made, per_tile)
 
 
 def _flags(kind: ty.dtype, a_tile: Tile | None, b_tile: Tile, size: int) -> str:
@@ -230,7 +230,7 @@ def wait(lw: Lowering, pending: int, items: Sequence[Item]) -> list[Item]:
 def _wait(lw: Lowering, pending: int, parts: list[str], kind: ty.dtype) -> list[str]:
     letter, element = ("r", "i32") if kind.is_int() else ("f", "float")
     count = len(parts)
-    result = "{" + ", ".join([element] * count) + "}" if count > 1 else element
+    result = lw.b.structure([element] * count) if count > 1 else element
     constraints = [f"={letter}"] * count + [str(i) for i in range(count)] + ["~{memory}"]
     made = lw.b.asm(
         result, f"wgmma.wait_group.sync.aligned {pending};", ",".join(constraints),
@@ -238,4 +238,4 @@ def _wait(lw: Lowering, pending: int, parts: list[str], kind: ty.dtype) -> list[
     )  # fmt: skip
     if count == 1:
         return [made]
-    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(count)]
+    return lw.b.fields(result, made, count)
