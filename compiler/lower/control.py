@@ -3,8 +3,10 @@ takes the same way."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered, lowers
-from blockstep.compiler.lower.text import Item
+from blockstep.compiler.lower.text import Item, Phi, scalar_type
 from blockstep.ir import Operation, Region, Value
 
 
@@ -80,32 +82,60 @@ def _for(lw: Lowering, operation: Operation) -> None:
     kind = body.arguments[0].type
     goes_on = _loop_test(lw, operation, kind)
     names = b.name("loop"), b.name("done")
+    split = [_is_sum(value) for value in body.terminator.operands]
+    first = [_sources(lw, *one) for one in zip(carried, split, strict=True)]
     before = b.block
     b.choose(goes_on(lower.name), names[0], names[1])
     b.label(names[0])
     index = b.phi(lw.type_of(body.arguments[0]))
     index.add(lower.name, before)
     lw.bind(body.arguments[0], index.name)
-    phis = []
-    for argument, item in zip(body.arguments[1:], carried, strict=True):
-        phi = b.phi(lw.type_of(argument))
-        phi.add(item.name, before)
-        lw.bind(argument, phi.name)
-        phis.append(phi)
+    phis = _merge(lw, body.arguments[1:], split, first, before)
     last = region(lw, body)
     yielded = _values(lw, last.operands)
     following = b.value(f"add {lw.type_of(body.arguments[0])} {index.name}, {step.name}")
     test = goes_on(following)
+    again = [_sources(lw, *one) for one in zip(yielded, split, strict=True)]
     after = b.block
     b.choose(test, names[0], names[1])
-    for phi, item in zip([index, *phis], [Item(following, kind), *yielded], strict=True):
-        phi.add(item.name, after)
+    index.add(following, after)
+    _add(phis, again, after)
     b.label(names[1])
-    for result, first, item in zip(operation.results, carried, yielded, strict=True):
-        phi = b.phi(lw.type_of(result))
-        phi.add(first.name, before)
-        phi.add(item.name, after)
-        lw.bind(result, phi.name)
+    _add(_merge(lw, operation.results, split, first, before), again, after)
+
+
+def _is_sum(value: Value) -> bool:
+    """Whether a block is made of single registers, as the sums of a product are: it goes round a
+    loop in as many phis, since a vector would only be built to be taken apart."""
+    producer = value.producer
+    return producer is not None and producer.name in ("dot", "dot_wait")
+
+
+def _sources(lw: Lowering, item: Item, split: bool) -> list[str]:
+    """What the phis of a block get from the basic block that ends here."""
+    return lw.parts(item) if split else [item.name]
+
+
+def _merge(
+    lw: Lowering, values: Sequence[Value], split: Sequence[bool], sources: Sequence[list[str]],
+    block: str,
+) -> list[list[Phi]]:  # fmt: skip
+    """Phis of all values at the start of a basic block, with what comes from `block`."""
+    found = []
+    for value, by_element, names in zip(values, split, sources, strict=True):
+        kind = scalar_type(value.type) if by_element else lw.type_of(value)
+        found.append([lw.b.phi(kind) for _ in names])
+    _add(found, sources, block)
+    for value, by_element, phis in zip(values, split, found, strict=True):
+        names = [phi.name for phi in phis]
+        lw.bind(value, lw.join(names, value.type, lw.count(value)) if by_element else names[0])
+    return found
+
+
+def _add(phis: Sequence[list[Phi]], sources: Sequence[list[str]], block: str) -> None:
+    for ones, names in zip(phis, sources, strict=True):
+        for phi, name in zip(ones, names, strict=True):
+            phi.add(name, block)
 
 
 def _loop_test(lw: Lowering, operation: Operation, kind: object) -> object:

@@ -57,6 +57,7 @@ def lower(function: Function, options: Options) -> Module:
         declared.append(f"ptr {attributes} {map_.parameter}")
         parameters.append(Parameter(map_.descriptor, "tensor_map", map_))
     shared = lw.plan.place()
+    lw.b.drop_unused_joins()
     text = _text(lw, declared)
     return Module(text, symbol(function.name), tuple(parameters), shared, tuple(lw.sites))
 
