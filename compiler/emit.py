@@ -68,7 +68,7 @@ def target_machine(cpu: str, features: str) -> llvm.TargetMachine:
     if machine is None:
         _initialise()
         machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
-            cpu=cpu, features=features, opt=3, codemodel="default"
+            cpu=cpu, features=features, opt=2, codemodel="default"
         )
         machines[cpu, features] = machine
     return machine

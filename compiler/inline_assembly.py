@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 _CALL = re.compile(
-    r'\basm (?:sideeffect |alignstack |inteldialect |unwind )*"([^"]*)", "([^"]*)"\(([^)]*)\)'
+    r' asm (?:sideeffect |alignstack |inteldialect |unwind )*"([^"]*)", "([^"]*)"\(([^)]*)\)'
 )
 _ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
 _OPERAND = re.compile(r"\$(?:[$(|)]|\{:uid\}|(\d+)|\{(\d+)(?::r)?\}|(\{[^}]*\}?|.?))", re.S)

@@ -27,7 +27,7 @@ from cuda.pathfinder import BitcodeLibNotFoundError, find_bitcode_lib
 from blockstep import knobs
 from blockstep.compiler.toolchain import missing
 
-_DECLARED = re.compile(r"^declare [^@\n]*@(__nv_\w+)\(", re.M)
+_DECLARED = re.compile(r"\ndeclare [^@\n]*@(__nv_\w+)\(")
 _DEFINITION = re.compile(r"^define [^@\n]*@([\w.]+)\(.*?^\}\n", re.M | re.S)
 _EXTERNAL = re.compile(r"^define (?!internal)", re.M)
 _DECLARATION = re.compile(r"^declare [^@\n]*@([\w.]+)\(.*\n", re.M)
@@ -45,7 +45,7 @@ _ARITHMETIC = re.compile(r" = (fadd|fsub|fmul) ")
 
 def called(llvm_text: str) -> frozenset[str]:
     """The library functions that a module declares."""
-    return frozenset(_DECLARED.findall(llvm_text))
+    return frozenset(_DECLARED.findall("\n" + llvm_text))
 
 
 @dataclass(frozen=True, slots=True)

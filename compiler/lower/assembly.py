@@ -147,14 +147,12 @@ def _call(
     """The output registers, with their types."""
     result = "void"
     if outputs:
-        result = outputs[0] if len(outputs) == 1 else "{" + ", ".join(outputs) + "}"
+        result = outputs[0] if len(outputs) == 1 else lw.b.structure(outputs)
     constraints = ",".join(_constraints(program))
     found = lw.b.asm(result, program.text, constraints, operands, effects=not pure)
     if len(outputs) <= 1:
         return [(found, kind) for kind in outputs]
-    return [
-        (lw.b.value(f"extractvalue {result} {found}, {i}"), kind) for i, kind in enumerate(outputs)
-    ]
+    return list(zip(lw.b.fields(result, found, len(outputs)), outputs, strict=True))
 
 
 @computes("asm")

@@ -39,15 +39,13 @@ class Instruction:
         clear = " ".join(f"mov.b{wide} ${i}, 0;" for i in range(first))
         result = "void" if not first else f"i{wide}"
         if first > 1:
-            result = "{" + ", ".join([f"i{wide}"] * first) + "}"
+            result = lw.b.structure([f"i{wide}"] * first)
         found = lw.b.asm(
             result, f"{clear} {text}".strip(), ",".join([*constraints, "~{memory}"]), operands
         )
         if not first:
             return []
-        old = [found]
-        if first > 1:
-            old = [lw.b.value(f"extractvalue {result} {found}, {i}") for i in range(first)]
+        old = [found] if first == 1 else lw.b.fields(result, found, first)
         return [w if bits == wide else lw.b.value(f"trunc i{wide} {w} to i{bits}") for w in old]
 
     def _guarded(

@@ -81,7 +81,8 @@ def _for(lw: Lowering, operation: Operation) -> None:
     lower, upper, step, *carried = _values(lw, operation.operands)
     goes_on = _loop_test(lw, operation)
     names = b.name("loop"), b.name("done")
-    used = [sorted(lw.demand[v]) for v in body.arguments[1:]]
+    ends = body.terminator.operands
+    used = [_carried(lw, *one) for one in zip(body.arguments[1:], carried, ends, strict=True)]
     given = [_split(lw, item, kept) for item, kept in zip(carried, used, strict=True)]
     before = b.block
     b.choose(goes_on(lower.name), names[0], names[1])
@@ -89,45 +90,56 @@ def _for(lw: Lowering, operation: Operation) -> None:
     index = b.phi(lw.type_of(body.arguments[0]))
     index.add(lower.name, before)
     lw.bind(body.arguments[0], index.name)
-    phis = [_phis(lw, item, parts, before) for item, parts in zip(carried, given, strict=True)]
+    parts = list(zip(carried, given, used, strict=True))
+    phis = [_phis(lw, *one, before) for one in parts]
     arguments = body.arguments[1:]
     for argument, item, held, kept in zip(arguments, carried, phis, used, strict=True):
         lw.bind(argument, _joined(lw, item, held, kept))
     last = region(lw, body)
-    ends = _values(lw, last.operands)
-    yielded = [_split(lw, item, kept) for item, kept in zip(ends, used, strict=True)]
+    found = _values(lw, last.operands)
+    yielded = [_split(lw, item, kept) for item, kept in zip(found, used, strict=True)]
     following = b.value(f"add {lw.type_of(body.arguments[0])} {index.name}, {step.name}")
     test = goes_on(following)
     after = b.block
     b.choose(test, names[0], names[1])
     index.add(following, after)
-    for held, parts in zip(phis, yielded, strict=True):
-        _add(held, parts, after)
+    for held, ended in zip(phis, yielded, strict=True):
+        _add(held, ended, after)
     b.label(names[1])
-    left = [_phis(lw, item, parts, before) for item, parts in zip(carried, given, strict=True)]
-    for held, parts in zip(left, yielded, strict=True):
-        _add(held, parts, after)
+    left = [_phis(lw, *one, before) for one in parts]
+    for held, ended in zip(left, yielded, strict=True):
+        _add(held, ended, after)
     for result, item, held, kept in zip(operation.results, carried, left, used, strict=True):
         lw.bind(result, _joined(lw, item, held, kept))
 
 
-def _whole(item: Item) -> bool:
-    """Whether a loop carries a value as it is. Blocks of integers and pointers are carried one
-    element at a time, and only those that anybody uses: of neighbours, the first address."""
-    return item.count is None or item.kind.is_floating()
+def _carried(lw: Lowering, argument: Value, item: Item, end: Value) -> list[int] | None:
+    """Which elements of a value go round a loop, each in a phi of its own; None: the value as it is.
+
+    Of integers and pointers those that anybody uses: of neighbours, the first address. The sums of
+    a product are made of single registers, and a vector would only be built to be taken apart."""
+    if item.count is None:
+        return None
+    if not item.kind.is_floating():
+        return sorted(lw.demand[argument])
+    producer = end.producer
+    sums = producer is not None and producer.name in ("dot", "dot_wait")
+    return list(range(item.count)) if sums else None
 
 
-def _split(lw: Lowering, item: Item, used: list[int]) -> list[str]:
+def _split(lw: Lowering, item: Item, used: list[int] | None) -> list[str]:
     """The parts that are carried."""
-    if _whole(item):
+    if used is None:
         return [item.name]
     parts = lw.parts(item)
     return [parts[r] for r in used]
 
 
-def _phis(lw: Lowering, item: Item, parts: list[str], before: str) -> list[Phi]:
+def _phis(
+    lw: Lowering, item: Item, parts: list[str], used: list[int] | None, before: str
+) -> list[Phi]:
     """A phi for each part, with its value from the block `before`."""
-    kind = item.type if _whole(item) else item.element
+    kind = item.type if used is None else item.element
     found = [lw.b.phi(kind) for _ in parts]
     _add(found, parts, before)
     return found
@@ -138,10 +150,12 @@ def _add(phis: list[Phi], parts: list[str], block: str) -> None:
         phi.add(part, block)
 
 
-def _joined(lw: Lowering, item: Item, phis: list[Phi], used: list[int]) -> Item:
+def _joined(lw: Lowering, item: Item, phis: list[Phi], used: list[int] | None) -> Item:
     """The value again, behind the phis; nobody looks at the registers that were not carried."""
-    if _whole(item):
+    if used is None:
         return Item(phis[0].name, item.kind, item.count)
+    if len(used) == item.count:
+        return lw.join([phi.name for phi in phis], item.kind, item.count)
     name = "poison"
     for phi, register in zip(phis, used, strict=True):
         name = lw.b.value(

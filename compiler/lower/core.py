@@ -82,6 +82,7 @@ class Lowering:
         self.b = Builder()
         self.items: dict[Value, Item] = {}
         self.demand = Demand(function)
+        self.known: dict[str, Sequence[str]] = {}  # the elements of a vector that was joined
         self.plan = Plan()
         self.position = 0  # of the operation being lowered
         self.positions = {operation: i for i, operation in enumerate(function.walk())}
@@ -152,6 +153,9 @@ class Lowering:
             return [item.name]
         if item.name.startswith("splat ("):
             return [item.name[7 + len(item.element) : -1]] * item.count
+        known = self.known.get(item.name)
+        if known is not None:
+            return list(known)
         return [self.b.value(f"extractelement {item}, i32 {i}") for i in range(item.count)]
 
     def join(self, parts: Sequence[str], kind: ty.dtype, count: int | None) -> Item:
@@ -159,10 +163,8 @@ class Lowering:
         if count is None:
             (only,) = parts
             return Item(only, kind.scalar)
-        type = vector(count, scalar_type(kind))
-        name = "poison"
-        for i, part in enumerate(parts):
-            name = self.b.value(f"insertelement {type} {name}, {scalar_type(kind)} {part}, i32 {i}")
+        name = self.b.join(parts, scalar_type(kind))
+        self.known[name] = tuple(parts)
         return Item(name, kind.scalar, count)
 
     def pick(self, item: Item, registers: Sequence[int]) -> Item:
@@ -174,6 +176,9 @@ class Lowering:
         name = self.b.value(
             f"shufflevector {item}, {item.type} poison, <{len(registers)} x i32> <{mask}>"
         )
+        if item.name in self.known:
+            known = self.known[item.name]
+            self.known[name] = [known[r] for r in registers]
         return Item(name, item.kind, len(registers))
 
     def concatenate(self, items: Sequence[Item]) -> Item:
@@ -187,6 +192,8 @@ class Lowering:
         assert a.count is not None
         mask = ", ".join(f"i32 {i}" for i in range(2 * a.count))
         name = self.b.value(f"shufflevector {a}, {b}, <{2 * a.count} x i32> <{mask}>")
+        if a.name in self.known and b.name in self.known:
+            self.known[name] = (*self.known[a.name], *self.known[b.name])
         return Item(name, a.kind, 2 * a.count)
 
     def splat(self, item: Item, count: int | None) -> Item:

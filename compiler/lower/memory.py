@@ -164,12 +164,9 @@ def read(
         text = " ".join([*start, text])
         constraints[:number] = [f"=&{letter(word)}"] * number
     one = f"i{wide}"
-    result = one if number == 1 else "{" + ", ".join([one] * number) + "}"
+    result = one if number == 1 else lw.b.structure([one] * number)
     found = lw.b.asm(result, text, ",".join(constraints), operands)
-    if number == 1:
-        words = [found]
-    else:
-        words = [lw.b.value(f"extractvalue {result} {found}, {i}") for i in range(number)]
+    words = [found] if number == 1 else lw.b.fields(result, found, number)
     return words if word == wide else [lw.b.value(f"trunc {one} {w} to i{word}") for w in words]
 
 

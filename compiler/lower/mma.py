@@ -95,12 +95,12 @@ def _multiply(
     letter, element = ("f", "float") if kind.is_fp32() else ("r", "i32")
     constraints = [f"={letter}"] * count + ["r"] * 6 + [str(i) for i in range(count)]
     operands = [f"i32 {w}" for w in [*left, *right]] + [f"{element} {s}" for s in sums]
-    result = "{" + ", ".join([element] * count) + "}"
+    result = lw.b.structure([element] * count)
     held, x, y = (_places(*span) for span in ((0, count), (count, 4), (count + 4, 2)))
     made = lw.b.asm(
         result, f"{text} {held}, {x}, {y}, {held};", ",".join(constraints), operands, effects=True
     )
-    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(count)]
+    return lw.b.fields(result, made, count)
 
 
 def _places(first: int, count: int) -> str:
@@ -128,7 +128,7 @@ def _double(lw: Lowering, operation: Operation, acc: Item | None) -> Item:
 
 def _multiply_double(lw: Lowering, sums: list[str], x: str, y: str) -> list[str]:
     text = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0, $1}, {$2}, {$3}, {$0, $1};"
-    result = "{double, double}"
+    result = lw.b.structure(["double"] * 2)
     operands = [f"double {v}" for v in (x, y, *sums)]
     made = lw.b.asm(result, text, "=d,=d,d,d,0,1", operands)
-    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(2)]
+    return lw.b.fields(result, made, 2)

@@ -60,6 +60,7 @@ def lower(function: Function, options: Options) -> Module:
         declared.append(f"ptr {attributes} {map_.parameter}")
         parameters.append(Parameter(map_.descriptor, "tensor_map", map_))
     shared = lw.plan.place()
+    lw.b.drop_unused_joins()
     text = _text(lw, declared)
     return Module(text, symbol(function.name), tuple(parameters), shared, tuple(lw.sites))
 
@@ -140,6 +141,7 @@ def _text(lw: Lowering, declared: list[str]) -> str:
     lines = [
         'target triple = "nvptx64-nvidia-cuda"',
         f"{SHARED} = external addrspace(3) global [0 x i8], align 1024",
+        *[f"{name} = {definition}" for definition, name in lw.b.types.items()],
         *lw.b.declared.values(),
         *lw.strings.values(),
         f"define ptx_kernel void @{symbol(lw.function.name)}({', '.join(declared)}) #0{scope} {{",

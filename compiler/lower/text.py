@@ -6,6 +6,7 @@ objects. Invariant: every line appended is one instruction of the open basic blo
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ import numpy as np
 from blockstep.ir import Value
 from blockstep.language import types as ty
 
+LONG = 16  # elements
+_USED = re.compile(r"%v\d+\b(?! =)")
 _FLOATS = {"fp16": "half", "bf16": "bfloat", "fp32": "float", "fp64": "double"}
 
 
@@ -99,6 +102,8 @@ class Builder:
         self.block = "entry"
         self.debug = ""  # appended to each instruction: `, !dbg !7`
         self.declared: dict[str, str] = {}  # name -> declaration
+        self.types: dict[str, str] = {}  # definition of a structure -> its name
+        self.joins: list[tuple[str, range]] = []  # a vector made of elements, and its lines
         self._count = 0
 
     def name(self, hint: str = "v") -> str:
@@ -168,6 +173,34 @@ class Builder:
             self.effect(line)
             return ""
         return self.value(line)
+
+    def structure(self, elements: Sequence[str]) -> str:
+        """The type of several results of an inline assembly, by a short name: it stands in one line
+        for each of them, and a product has 128."""
+        definition = f"type {{{', '.join(elements)}}}"
+        return self.types.setdefault(definition, f"%results{len(self.types)}")
+
+    def fields(self, type: str, value: str, count: int) -> list[str]:
+        """The members of a structure."""
+        return [self.value(f"extractvalue {type} {value}, {i}") for i in range(count)]
+
+    def join(self, parts: Sequence[str], element: str) -> str:
+        """A vector of scalars."""
+        first = len(self.lines)
+        type, name = vector(len(parts), element), "poison"
+        for i, part in enumerate(parts):
+            name = self.value(f"insertelement {type} {name}, {element} {part}, i32 {i}")
+        self.joins.append((name, range(first, len(self.lines))))
+        return name
+
+    def drop_unused_joins(self) -> None:
+        """Leaves out vectors of which only the elements were used: LLVM would, but has to read
+        them first. Worth looking for in long ones alone."""
+        joins = [one for one in self.joins if len(one[1]) >= LONG]
+        used = set(_USED.findall("\n".join(self.lines))) if joins else set()
+        for name, lines in joins:
+            if name not in used:
+                self.lines[lines.start : lines.stop] = [""] * len(lines)
 
 
 class Phi:

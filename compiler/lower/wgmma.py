@@ -247,10 +247,10 @@ def _emit(
             lines.append("setp.eq.b32 p, 0, 0;")
     if last:
         lines.append("wgmma.commit_group.sync.aligned;")
-    result = "{" + ", ".join([element] * per_tile) + "}"
+    result = lw.b.structure([element] * per_tile)
     body = "{ " + " ".join(lines) + " }"
     made = lw.b.asm(result, body, ",".join([*constraints, "~{memory}"]), given)
-    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(per_tile)]
+    return lw.b.fields(result, made, per_tile)
 
 
 def _flags(kind: ty.dtype, a_tile: Tile | None, b_tile: Tile, size: int) -> str:
@@ -283,7 +283,7 @@ def wait(lw: Lowering, pending: int, items: Sequence[Item]) -> list[Item]:
 def _wait(lw: Lowering, pending: int, parts: list[str], kind: ty.dtype) -> list[str]:
     letter, element = ("f", "float") if kind.is_fp32() else ("r", "i32")
     count = len(parts)
-    result = "{" + ", ".join([element] * count) + "}" if count > 1 else element
+    result = lw.b.structure([element] * count) if count > 1 else element
     constraints = [f"={letter}"] * count + [str(i) for i in range(count)] + ["~{memory}"]
     made = lw.b.asm(
         result, f"wgmma.wait_group.sync.aligned {pending};", ",".join(constraints),
@@ -291,4 +291,4 @@ def _wait(lw: Lowering, pending: int, parts: list[str], kind: ty.dtype) -> list[
     )  # fmt: skip
     if count == 1:
         return [made]
-    return [lw.b.value(f"extractvalue {result} {made}, {i}") for i in range(count)]
+    return lw.b.fields(result, made, count)

@@ -69,6 +69,7 @@ class Cta:
         self.counts: dict[str, int] = {}
         self.pending = ""  # the name that the line's result gets
         self.head, self.blocks = _parsed(text)
+        self.types = dict(re.findall(r"^(%\w+) = type (.*)$", text, re.M))
 
     def run(self, arguments: list[int]) -> None:
         for part, value in zip(_split(self.head), arguments, strict=True):
@@ -335,6 +336,7 @@ class Cta:
         match = re.search(r'asm (?:sideeffect )?"(.*?)", ".*?"\((.*)\)', rest)
         assert match is not None, rest
         result = rest.split(" asm ")[0].strip()
+        result = self.types.get(result, result)
         outputs = 0 if result == "void" else len(_split(result.strip("{} ")))
         inside = [self.value(*_typed(part)) for part in _split(match[2])]
         places: dict[int, Array] = {outputs + i: x for i, x in enumerate(inside)}

@@ -94,7 +94,9 @@ def test_sums_of_integers_wrap_where_they_can_reach_the_end() -> None:
 
 
 @triton.jit
-def narrow(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr, LIMIT: tl.constexpr):
+def narrow(
+    a, b, c, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr, LIMIT: tl.constexpr
+):
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)
     a += m[:, None] * K + k[None, :]
     b += k[:, None] * 1024 + n[None, :]
