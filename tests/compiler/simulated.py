@@ -84,10 +84,10 @@ def run(module: Module, options: Options, one: Launch, memory: _Memory) -> None:
     known = _values(one.bound, memory)
     values = [known[parameter.name] for parameter in module.parameters]
     size = (*grid_size(one.grid, one.bound), 1, 1)[:3]
-    for place in itertools.product(*map(range, reversed(size))):
+    for z, y, x in itertools.product(*map(range, reversed(size))):
         cta = WholeCta(
             module.text, 32 * options.num_warps, module.shared, memory.bytes,
-            place=place[::-1], size=size,
+            place=(x, y, z), size=size,
         )  # fmt: skip
         cta.run(values)
 
