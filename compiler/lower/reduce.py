@@ -13,7 +13,6 @@ from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout, Operation
 from blockstep.language.region import Region
 
-
 _COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "minimum", "maximum"})
 
 
