@@ -13,6 +13,8 @@ from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout, Operation
 from blockstep.language.region import Region
 
+_COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "minimum", "maximum"})
+
 
 @lowers("reduce")
 def _reduce(lw: Lowering, operation: Operation) -> None:
@@ -55,11 +57,36 @@ def _in_lane(
 def _in_warp(
     lw: Lowering, region: Region, items: list[Item], layout: Layout, axis: int
 ) -> list[Item]:
+    """Pairs of lanes, for each lane bit along the axis. Both of a pair combine in one order, so that
+    they hold the same even where the order matters (a maximum's place among equals)."""
     for k, image in enumerate(layout.lanes):
         if along(layout, axis, image):
             others = [lanes.butterfly(lw, item, 1 << k) for item in items]
+            if not _commutes(region):
+                items, others = _in_order(lw, items, others, 1 << k)
             items = lw.apply(region, [*items, *others])
     return items
+
+
+def _commutes(region: Region) -> bool:
+    """Whether a function of two scalars is certainly the same for both orders: it is one operation
+    that is."""
+    only = region.single
+    return only is not None and only.op.name in _COMMUTATIVE
+
+
+def _in_order(
+    lw: Lowering, mine: list[Item], others: list[Item], bit: int
+) -> tuple[list[Item], list[Item]]:
+    """What the lower lane of each pair holds, and the upper one."""
+    own = lw.b.value(f"and i32 {lw.lane}, {bit}")
+    upper = lw.b.value(f"icmp ne i32 {own}, 0")
+
+    def chosen(a: Item, b: Item) -> Item:
+        return Item(lw.b.value(f"select i1 {upper}, {a}, {b}"), a.kind, a.count)
+
+    pairs = list(zip(mine, others, strict=True))
+    return [chosen(b, a) for a, b in pairs], [chosen(a, b) for a, b in pairs]
 
 
 def _between_warps(

@@ -13,6 +13,8 @@ import pytest
 import blockstep as triton
 import blockstep.language as tl
 from blockstep.compiler.lower import Options, module
+from tests.compiler.run_lowered import compiled
+from tests.compiler.simt import simulate
 from tests.compiler.simulated import simulating
 from tests.compiler.watched import Wrong
 
@@ -186,6 +188,23 @@ def test_a_kernel(kernel: Any, arrays: tuple[Array, ...], sizes: Any, trips: int
 @pytest.mark.parametrize("trips", [0, 3])
 def test_loops_in_loops(trips: int) -> None:
     run(loops_in_loops, (integers(64), zeros(64)), trips, 4, 64, warps=(1, 4, 32))
+
+
+@triton.jit
+def place_among_equals(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    _, at = tl.max(tl.load(x + i), 0, return_indices=True, return_indices_tie_break_left=False)
+    tl.store(out + i, at + i * 0)
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+@pytest.mark.parametrize("n", [32, 256])
+def test_all_lanes_see_one_place_of_a_maximum_among_equals(n: int, warps: int) -> None:
+    """Which one it is nobody promises; a branch on it must be the same branch for all lanes."""
+    x, out = np.ones(n, np.int32), zeros(n)
+    module = compiled(place_among_equals, [x, out], (n,), Options(num_warps=warps))
+    simulate(module, [x, out], warps)
+    assert len(set(out.tolist())) == 1 and 0 <= out[0] < n
 
 
 @triton.jit
