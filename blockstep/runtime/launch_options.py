@@ -96,7 +96,9 @@ def check_options(options: dict[str, Any]) -> None:
     asked = asked_architecture(options)
     if options["num_ctas"] > 1 and asked is not None and asked < _CLUSTERS:
         raise NoClusters(
-            "num_ctas", f"num_ctas > 1 requires NVIDIA SM90+ (Hopper), not sm{asked}", fix="num_ctas=1"
+            "num_ctas",
+            f"num_ctas > 1 requires NVIDIA SM90+ (Hopper), not sm{asked}",
+            fix="num_ctas=1",
         )
 
 

@@ -56,9 +56,7 @@ def fits(found: Matrices, shared: SharedLayout) -> bool:
     return straight and widest(found.rows, shared, SIZE) == ROW
 
 
-def store(
-    lw: Lowering, item: Item, found: Matrices, shared: SharedLayout, place: str
-) -> None:
+def store(lw: Lowering, item: Item, found: Matrices, shared: SharedLayout, place: str) -> None:
     """Every element to its address, four matrices at once."""
     moving = 0
     for basis in (*found.rows.lanes, *found.rows.warps, *found.rows.ctas):

@@ -46,7 +46,7 @@ def units(ptx: str) -> set[str]:
 
 def looped(sums: Any, stored: type, target: str, m: int, n: int, num_warps: int) -> str:
     a = np.zeros((N, N), np.float16)
-    told = (a, a.copy(), np.zeros((N, N), stored), N, m, n, 32, sums)
+    told: Any = (a, a.copy(), np.zeros((N, N), stored), N, m, n, 32, sums)
     return compiled(matmul, told, target, num_warps).ptx
 
 
@@ -77,14 +77,14 @@ def test_sums_are_stored_as_wide_as_memory_takes_them(
 ) -> None:
     x: Any = np.zeros((m, 64), kind)
     out = np.zeros((m, n), np.int32 if kind is np.int8 else np.float32)
-    told = (x, np.zeros((64, n), kind), out, m, n, 64, tl.float32)
+    told: Any = (x, np.zeros((64, n), kind), out, m, n, 64, tl.float32)
     stores = set(re.findall(r"st\.global\.\S+", compiled(product, told, target, num_warps).ptx))
     assert stores == {"st.global.v4.b32"}
 
 
 def test_sums_of_integers_wrap_where_they_can_reach_the_end() -> None:
     x = np.zeros((32, 64), np.int8)
-    told = (x, x.reshape(64, 32), np.zeros((32, 32), np.int32), 32, 32, 64, tl.int32)
+    told: Any = (x, x.reshape(64, 32), np.zeros((32, 32), np.int32), 32, 32, 64, tl.int32)
     first = compiled(product, told, num_warps=2).ptx
     assert units(first) == {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32"}
     a = np.zeros((N, N), np.int8)
@@ -94,7 +94,9 @@ def test_sums_of_integers_wrap_where_they_can_reach_the_end() -> None:
 
 
 @triton.jit
-def narrow(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr, LIMIT: tl.constexpr):
+def narrow(
+    a, b, c, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr, LIMIT: tl.constexpr
+):
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)
     a += m[:, None] * K + k[None, :]
     b += k[:, None] * 1024 + n[None, :]
@@ -110,7 +112,7 @@ def narrow(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr, 
 @pytest.mark.parametrize(("m", "n"), [(64, 64), (64, 256)])
 def test_sums_of_8_bit_floats_are_handed_on(limit: int | None, parts: int, m: int, n: int) -> None:
     a = np.zeros((N, N), ml_dtypes.float8_e4m3fn)
-    told = (a, a.copy(), np.zeros((N, N), np.float32), N, m, n, 128, limit)
+    told: Any = (a, a.copy(), np.zeros((N, N), np.float32), N, m, n, 128, limit)
     ptx = compiled(narrow, told).ptx
     assert ptx.count("add.f32") == m * n // 128 * parts
     instructions = n // min(n, 256 if limit is None else 128)

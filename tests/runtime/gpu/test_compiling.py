@@ -44,7 +44,9 @@ def test_every_stage_can_be_read() -> None:
 
 @pytest.mark.parametrize("kind", ["ttir", "ttgir"])
 def test_a_stage_of_another_compiler_is_named_missing(kind: str) -> None:
-    with pytest.raises(MissingCode, match=f"there is no '{kind}'(?s:.)*help: asm has 'ir', 'placed'"):
+    with pytest.raises(
+        MissingCode, match=f"there is no '{kind}'(?s:.)*help: asm has 'ir', 'placed'"
+    ):
         Code(made().asm)[kind]
 
 
@@ -100,7 +102,9 @@ def bound_boxes(columns: int) -> Bound:
 
 
 @pytest.mark.parametrize(("columns", "wide"), [(64, True), (60, False)])
-def test_a_guard_that_ends_at_a_whole_length_lets_accesses_be_wide(columns: int, wide: bool) -> None:
+def test_a_guard_that_ends_at_a_whole_length_lets_accesses_be_wide(
+    columns: int, wide: bool
+) -> None:
     options, _ = split_options({}, boxes)
     with target.using(target.find("h200")):
         ptx = compile_for_gpu(boxes, bound_boxes(columns), options).asm["ptx"]

@@ -307,7 +307,9 @@ def test_a_tensor_of_the_host_does_not_mix_unless_it_is_pinned(pinned: bool) -> 
     if pinned:
         refuse_host_tensors(bound)
         return
-    said = r"Pointer argument \(at 1\) cannot be accessed from Triton \(cpu tensor\?\): `out` lies in"
+    said = (
+        r"Pointer argument \(at 1\) cannot be accessed from Triton \(cpu tensor\?\): `out` lies in"
+    )
     with pytest.raises(ValueError, match=said):
         refuse_host_tensors(bound)
 
