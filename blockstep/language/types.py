@@ -7,6 +7,7 @@ NumPy dtype whose items hold a value of the type exactly.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, ClassVar
@@ -247,7 +248,10 @@ class dtype:
         return _LONG_NAMES.get(self.name, self.name)
 
     def __repr__(self) -> str:
-        return f"blockstep.language.{self.codegen_name()}"
+        ours = sys.modules.get("blockstep.language")
+        renamed = ours is not None and sys.modules.get("triton.language") is ours
+        package = "triton" if renamed else "blockstep"  # as the user imports it
+        return f"{package}.language.{self.codegen_name()}"
 
     def __str__(self) -> str:
         return self.name

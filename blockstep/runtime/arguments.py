@@ -77,6 +77,12 @@ class Argument:
             return False
         return bool(self.value % _ALIGNMENT == 0)
 
+    @property
+    def aligned(self) -> tuple[bool, ...]:
+        """`divisible`, and of a descriptor whether each length of its array is a multiple of 16."""
+        lengths = self.value.shape if self.kind == "descriptor" else ()
+        return self.divisible, *[int(n) % _ALIGNMENT == 0 for n in lengths]
+
     def walk(self) -> Iterator[Argument]:
         """This argument and everything inside it."""
         yield self

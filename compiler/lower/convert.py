@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from blockstep.compiler import layouts
-from blockstep.compiler.layouts.shared import Access, SharedLayout, accesses, widest
-from blockstep.compiler.lower import exchange, lanes
+from blockstep.compiler.layouts.shared import Access, SharedLayout, accesses, cost, widest
+from blockstep.compiler.lower import exchange, lanes, matrices
 from blockstep.compiler.lower.core import Lowering
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout, Value
@@ -46,6 +46,9 @@ def _through_memory(
     bits = _apart(source, target, chosen.bytes)
     mine, other = _Rounds(source, bits), _Rounds(target, bits)
     swizzle = layouts.optimal_swizzle(mine.inner, other.inner, size) if bits else chosen.swizzle
+    rows = matrices.whole_rows(mine.inner, size, lw.options.capability)
+    if rows is not None:
+        swizzle = _better(mine.inner, rows, other.inner, swizzle)
     place = lw.scratch(chosen.bytes >> len(bits))
     found = []
     for number in range(1 << len(bits)):
@@ -57,6 +60,21 @@ def _through_memory(
         vector = widest(other.inner, swizzle, size)
         found.append(load(lw, item.kind, other.inner, swizzle, vector, place))
     return lw.pick(lw.concatenate(found), other.places())
+
+
+def _better(
+    source: Layout, rows: matrices.Matrices, target: Layout, known: SharedLayout
+) -> SharedLayout:
+    """The layout for matrices, if they take no more wavefronts and accesses than vectors."""
+    found = layouts.optimal_swizzle(rows.rows, target, matrices.SIZE)
+    if not matrices.fits(rows, found):
+        return known
+
+    def price(stored: Layout, one: SharedLayout) -> list[int]:
+        both = zip(cost(stored, one, matrices.SIZE), cost(target, one, matrices.SIZE), strict=True)
+        return [stores + loads for stores, loads in both]
+
+    return found if price(rows.rows, found) <= price(source, known) else known
 
 
 def _apart(source: Layout, target: Layout, size: int) -> list[int]:
@@ -116,7 +134,12 @@ def _without(layout: Layout, bit: int) -> Layout:
 def store(
     lw: Lowering, item: Item, source: Layout, shared: SharedLayout, vector: int, place: str
 ) -> None:
-    """Every element to its address, `vector` of them at once, by the first of its holders."""
+    """Every element to its address, by the first of its holders: as matrices if that is possible,
+    else `vector` of them at once."""
+    rows = matrices.whole_rows(source, lanes.bytes_of(item.kind), lw.options.capability)
+    if rows is not None and vector < matrices.ROW and matrices.fits(rows, shared):
+        matrices.store(lw, item, rows, shared, place)
+        return
     address = _addresses(lw, source, shared, lanes.bytes_of(item.kind), place)
     copies = layouts.redundant(source).registers
     needed = [

@@ -26,9 +26,8 @@ class Flight:
 
 def _plain_sums(operation: Operation) -> bool:
     """Whether the sums are the result as it is, not yet to be converted or added up."""
-    return not flight.partial(operation) and operation.results[0].type.scalar is flight.sums(
-        operation
-    )
+    same = operation.results[0].type.scalar is flight.sums(operation)
+    return same and not flight.partial(operation)
 
 
 def _leave(operation: Operation) -> None:

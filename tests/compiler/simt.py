@@ -365,8 +365,25 @@ class Cta:
             self._write(name, on, places[parts[0][0]], [places[i] for i in parts[1]])
         elif name.startswith("red.shared.add"):
             self._increment(on, places[parts[0][0]])
+        elif name.startswith("stmatrix.sync.aligned.m8n8.x4"):
+            self._matrices(on, places[parts[0][0]], [places[i] for i in parts[1]])
         else:
             raise Wrong(f"no instruction {name}")
+
+    def _matrices(self, on: Array, at: Array, words: list[Array]) -> None:
+        """Four 8x8 matrices: lane 8m + r says where row r of matrix m begins; a lane's word m is in
+        row lane // 4."""
+        if not (on.reshape(-1, 32).all(1) == on.reshape(-1, 32).any(1)).all():
+            raise Wrong("part of a warp stores matrices")
+        self._counted("matrices")
+        for lane in np.flatnonzero(on):
+            for number, word in enumerate(words):
+                row = int(at[lane & ~31 | 8 * number + lane % 32 // 4])
+                if row % 16:
+                    raise Wrong("a row of a matrix does not begin at a multiple of 16")
+                start = row - SHARED_WINDOW + 4 * (lane % 4)
+                span = self.shared.touch(int(lane), int(start), 4, "write")
+                self.shared.bytes[span] = np.ascontiguousarray(word[lane : lane + 1]).view(np.uint8)
 
     def _read(
         self, name: str, on: Array, targets: list[int], at: Array, places: dict[int, Array]

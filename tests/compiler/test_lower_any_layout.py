@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from blockstep.compiler import layouts
-from blockstep.compiler.lower import Options, convert
+from blockstep.compiler.lower import Options, convert, matrices
 from blockstep.compiler.placement import memory
 from blockstep.ir import Layout, Operation
 from tests.compiler import moving_kernels as kernels
@@ -161,3 +161,43 @@ def test_the_machine_sees_what_is_missing(spoiled: str, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         simulate(replace(module, text=text), arrays, 4)
         np.testing.assert_array_equal(arrays[1], np.cumsum(x, dtype=np.int32))
+
+
+ROOM = convert.ROOM
+FRAGMENTS = [
+    *[layouts.mma_accumulator(shape, warps)
+      for shape, warps in (((32, 32), (1, 1)), ((64, 64), (2, 2)), ((16, 128), (1, 4)))],
+    *[layouts.wgmma_accumulator(shape, warps, n)
+      for shape, warps, n in (((64, 64), 4, 64), ((128, 128), 8, 128), ((64, 128), 8, 64),
+                              ((256, 128), 4, 128))],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("room", [ROOM, 4096])
+@pytest.mark.parametrize("vector", [1, 2, 8])
+@pytest.mark.parametrize("dtype", [np.float16, np.int16])
+@pytest.mark.parametrize("fragment", FRAGMENTS, ids=lambda f: f"{f.shape}-{f.num_warps}")
+def test_fragments_are_stored_as_matrices(
+    monkeypatch: pytest.MonkeyPatch, fragment: Layout, dtype: Any, vector: int, room: int
+) -> None:
+    monkeypatch.setattr(convert, "ROOM", room)
+    shape = (fragment.numel,)
+    rows = layouts.coalesced(fragment.shape, (1, 0), vector, fragment.num_warps)
+    loaded, stored = replace(fragment, shape=shape), replace(rows, shape=shape)
+    held(monkeypatch, loaded, stored)
+    x = integers(shape, dtype)
+    counts = check(kernels.copy, [x], [x], x.size, warps=fragment.num_warps, assembled=False)
+    warps = fragment.num_warps
+    if vector == 8 and warps > 1 and room == ROOM:  # one warp's lanes tell each other
+        assert counts["matrices"] == x.size // (warps * 256)  # four matrices of 64 elements each
+        assert counts["shared loads"] == x.size // (warps * 256)
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+def test_only_what_the_instruction_takes_is_matrices(capability: int) -> None:
+    fragment = layouts.mma_accumulator((64, 64), (2, 2))
+    assert (matrices.whole_rows(fragment, 2, capability) is not None) == (capability == 90)
+    assert matrices.whole_rows(fragment, 4, capability) is None
+    twice = replace(fragment, registers=(*fragment.registers, 0))
+    assert matrices.whole_rows(twice, 2, capability) is None
+    assert matrices.whole_rows(layouts.mma_accumulator((16, 16), (1, 2)), 2, capability) is None

@@ -112,7 +112,7 @@ def narrow(
 @pytest.mark.parametrize(("m", "n"), [(64, 64), (64, 256)])
 def test_sums_of_8_bit_floats_are_handed_on(limit: int | None, parts: int, m: int, n: int) -> None:
     a = np.zeros((N, N), ml_dtypes.float8_e4m3fn)
-    told = (a, a.copy(), np.zeros((N, N), np.float32), N, m, n, 128, limit)
+    told: Any = (a, a.copy(), np.zeros((N, N), np.float32), N, m, n, 128, limit)
     ptx = compiled(narrow, told).ptx
     assert ptx.count("add.f32") == m * n // 128 * parts
     instructions = n // min(n, 256 if limit is None else 128)

@@ -57,6 +57,13 @@ def test_the_language_is_ours(triton: Any) -> None:
     assert triton.jit is blockstep.jit
 
 
+def test_types_are_named_as_they_are_imported(triton: Any) -> None:
+    names = [repr(t) for t in (blockstep.language.int32, blockstep.language.float8e5)]
+    assert names == ["triton.language.int32", "triton.language.float8e5"]
+    redirect.uninstall()
+    assert repr(blockstep.language.int32) == "blockstep.language.int32"
+
+
 def test_version_and_metadata(triton: Any) -> None:
     assert triton.__version__ == "3.6.0"
     assert importlib.metadata.version("triton") == "3.6.0"

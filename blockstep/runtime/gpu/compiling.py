@@ -79,7 +79,8 @@ def _named(number: int) -> str:
 
 
 def hints_of(bound: Bound) -> dict[str, Hint]:
-    """What is known of each run-time argument: pointers and integers divisible by 16."""
+    """What is known of each run-time argument: pointers and integers divisible by 16; of
+    descriptors also the lengths, which decide how wide a guarded access may be."""
     found = {}
     for argument in bound.arguments:
         for part in argument.walk():
@@ -89,7 +90,8 @@ def hints_of(bound: Bound) -> dict[str, Hint]:
                 found[part.name] = Hint(16 if part.divisible else 1)
             elif part.kind == "descriptor" and part.view is not None:
                 found[part.name] = Hint(16)  # as the hardware asks of address and strides
-                for axis in range(len(part.value.shape)):
+                for axis, whole in enumerate(part.aligned[1:]):
+                    found[f"{part.name}.shape{axis}"] = Hint(16 if whole else 1)
                     found[f"{part.name}.stride{axis}"] = Hint(16 // part.view.dtype.itemsize)
     return found
 

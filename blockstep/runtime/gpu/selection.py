@@ -41,7 +41,7 @@ class Compiler(Protocol):
     def __call__(self, function: JITFunction, bound: Bound, options: Mapping[str, Any]) -> Binary:
         """Compiles a kernel for these arguments and launch options, for `target.current()`.
 
-        Everything may be derived from the bound arguments that `key_of` and `Argument.divisible`
+        Everything may be derived from the bound arguments that `key_of` and `Argument.aligned`
         tell; addresses and the values of run-time numbers may not. Raises CompilationError, at the
         user's line, for what the language rejects, UnsupportedError for what cannot be compiled,
         OutOfResources or PTXASError for what the device does not take."""
@@ -164,7 +164,7 @@ def code_for(
     """The code of a kernel for a launch, compiled if that is needed."""
     kept: dict[Hashable, Made] = function.device_caches.setdefault("code", {})
     with target.using(chosen):
-        aligned = tuple([part.divisible for a in bound.arguments for part in a.walk()])
+        aligned = tuple([part.aligned for a in bound.arguments for part in a.walk()])
         given = tuple([(name, exact(value)) for name, value in sorted(options.items())])
         key = key_of(bound.arguments), aligned, given
         found = kept.get(key)

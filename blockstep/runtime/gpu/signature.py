@@ -158,4 +158,5 @@ def _descriptor(x: Any, unaligned: bool) -> tuple[Hashable, Any]:
     rest = getattr(x, "padding", "zero"), getattr(x, "round_f32_to_tf32", False)
     shape = tuple([int(n) for n in x.shape])
     strides = tuple([int(n) for n in x.strides])
-    return ("descriptor", key, tuple(x.block_shape), len(shape), rest), (address, shape, strides)
+    whole = tuple([n & 15 == 0 for n in shape])
+    return ("descriptor", key, tuple(x.block_shape), whole, rest), (address, shape, strides)

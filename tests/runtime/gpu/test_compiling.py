@@ -10,11 +10,12 @@ import pytest
 import blockstep as triton
 import blockstep.language as tl
 from blockstep import target
-from blockstep.runtime.arguments import bind
+from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.compiled import Code, MissingCode
 from blockstep.runtime.gpu.binary import Binary
 from blockstep.runtime.gpu.compiling import compile_for_gpu
 from blockstep.runtime.launch_options import check_options, split_options
+from blockstep.tools.tensor_descriptor import TensorDescriptor
 
 X = np.zeros(128, np.float32)
 
@@ -86,3 +87,31 @@ def test_an_override_is_what_launches_ask_for(monkeypatch: pytest.MonkeyPatch) -
 def test_an_option_that_cannot_be_is_refused(asked: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         made(**asked)
+
+
+@triton.jit
+def boxes(x, out):
+    at = tl.program_id(0) * 64
+    out.store([at, 0], x.load([at, 0]))
+
+
+def bound_boxes(columns: int) -> Bound:
+    arrays = [np.zeros((128, 256), np.float16)[:, :columns] for _ in range(2)]
+    told = [TensorDescriptor(a, list(a.shape), [256, 1], [64, 64]) for a in arrays]
+    return bind(boxes.params, told, {}, kernel="boxes")
+
+
+@pytest.mark.parametrize(("columns", "wide"), [(64, True), (60, False)])
+def test_a_guard_that_ends_at_a_whole_length_lets_accesses_be_wide(
+    columns: int, wide: bool
+) -> None:
+    options, _ = split_options({}, boxes)
+    with target.using(target.find("h200")):
+        ptx = compile_for_gpu(boxes, bound_boxes(columns), options).asm["ptx"]
+    assert ("st.global.v4.b32" in ptx) == wide
+    assert ("st.global.b16" in ptx) == (not wide)
+
+
+def test_lengths_that_the_code_depends_on_are_told() -> None:
+    whole, ragged = (bound_boxes(n).arguments[0].aligned for n in (64, 60))
+    assert (whole, ragged) == ((True, True, True), (True, True, False))

@@ -16,6 +16,7 @@ from blockstep.runtime.arguments import bind
 from blockstep.runtime.gpu.host_arrays import InPlace
 from blockstep.runtime.gpu.signature import Slow, reader
 from blockstep.runtime.gpu.watch import Watch
+from blockstep.tools.tensor_descriptor import TensorDescriptor
 from tests.runtime.gpu.arrays import CupyArray, Tensor, install_cupy, install_torch
 from tests.runtime.gpu.recording import recording
 
@@ -66,6 +67,9 @@ def values() -> list[Any]:
         shifted._address += 4
         found.append(shifted)
     tensor = found[-1]
+    for lengths in ((2, 4), (2, 2), (16, 4), (16, 32)):
+        base = Tensor(api, np.zeros(8, np.float32))
+        found.append(TensorDescriptor(base, list(lengths), [16, 1], [2, 4]))
     found += [(1, 2), (1, 16), (2, 2), (2, 3), (tensor, 3), (tensor, 3.0), (), (None,), ((2,), 3)]
     return found
 
@@ -76,7 +80,7 @@ def long_key(function: Any, value: Any) -> Any:
         bound = bind(function.params, (value,), {}, devices=InPlace())
     except (TypeError, OverflowError) as error:
         return type(error)
-    aligned = tuple(part.divisible for a in bound.arguments for part in a.walk())
+    aligned = tuple(part.aligned for a in bound.arguments for part in a.walk())
     return key_of(bound.arguments), aligned
 
 
