@@ -129,6 +129,7 @@ Prepared = Callable[[Case], Callable[[], dict[str, Any]]]
 
 def _triton() -> Prepared:
     import kernels
+
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile
 

@@ -215,9 +215,7 @@ class Lowering:
             text = "true" if value else "false"
         return self.splat(Item(text, kind.scalar), count)
 
-    def each(
-        self, compute: Callable[..., str], kind: ty.dtype, *items: Item
-    ) -> Item:
+    def each(self, compute: Callable[..., str], kind: ty.dtype, *items: Item) -> Item:
         """Elementwise by scalars: `compute(*parts) -> value` for each element."""
         rows = [self.parts(item) for item in items]
         found = [compute(*parts) for parts in zip(*rows, strict=True)]
@@ -255,7 +253,9 @@ class Lowering:
         results = [ty.float32 if k.scalar.is_fp8() else k for k in kinds]
         found = self.compute(name, attributes, results, wide)
         return tuple(
-            self.compute("cast", {"target": k.scalar}, [k], [item])[0] if k.scalar.is_fp8() else item
+            self.compute("cast", {"target": k.scalar}, [k], [item])[0]
+            if k.scalar.is_fp8()
+            else item
             for item, k in zip(found, kinds, strict=True)
         )
 

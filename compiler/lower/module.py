@@ -149,4 +149,3 @@ def _text(lw: Lowering, declared: list[str]) -> str:
         *([lw.places.text()] if lw.places is not None else []),
     ]
     return "\n".join(lines) + "\n"
-

@@ -153,7 +153,12 @@ class Builder:
     ) -> str:  # fmt: skip
         """Inline PTX. With `effects` it is neither moved nor left out."""
         kind = "asm sideeffect" if effects else "asm"
-        text = template.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A").replace("\t", " ")
+        text = (
+            template.replace("\\", "\\5C")
+            .replace('"', "\\22")
+            .replace("\n", "\\0A")
+            .replace("\t", " ")
+        )
         line = f'call {result} {kind} "{text}", "{constraints}"({", ".join(operands)})'
         if effects:
             line += " #1"  # convergent nounwind: see `module`
@@ -161,7 +166,6 @@ class Builder:
             self.effect(line)
             return ""
         return self.value(line)
-
 
     def structure(self, elements: Sequence[str]) -> str:
         """The type of several results of an inline assembly, by a short name: it stands in one line
@@ -172,7 +176,6 @@ class Builder:
     def fields(self, type: str, value: str, count: int) -> list[str]:
         """The members of a structure."""
         return [self.value(f"extractvalue {type} {value}, {i}") for i in range(count)]
-
 
     def join(self, parts: Sequence[str], element: str) -> str:
         """A vector of scalars."""
