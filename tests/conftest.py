@@ -21,9 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from blockstep.findings import OURS, Severity
 from tests.judged import Verdict, check, flags_of
+
+# No test is timed: where many run at once, any example may take long.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 ANNOTATION = re.compile(r"#~(\^*) (ERROR|WARN|NOTE): (.*?)\s*(?=#~|$)")
 SEVERITIES = {"ERROR": "error", "WARN": "warning", "NOTE": "note"}

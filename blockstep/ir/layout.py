@@ -31,6 +31,14 @@ def xor(bases: Iterable[int], bits: int) -> int:
     return image
 
 
+def images(bases: Iterable[int]) -> list[int]:
+    """The images of all numbers, in order: `images(bases)[n] == xor(bases, n)`."""
+    found = [0]
+    for basis in bases:
+        found += [image ^ basis for image in found]
+    return found
+
+
 def rank(bases: Iterable[int]) -> int:
     """How many of the bases are linearly independent over F2."""
     leading: dict[int, int] = {}

@@ -1,18 +1,22 @@
 """The layout of a block after an operation that changes its shape and moves no data.
 
 Each function says which register of the operand a register of the result is; where that is not
-`the same one`, a second function gives the table.
+`the same one`, a second function gives the table. A kernel has few layouts and asks about each of
+them many times, so the answers are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 from blockstep.compiler.layouts import axes, f2
 from blockstep.compiler.layouts.linear import compose
 from blockstep.ir.layout import LANE_BITS, Layout, xor
+
+KEPT = 4096  # answers of each function
 
 
 def reshape(layout: Layout, shape: Sequence[int]) -> Layout:
@@ -21,16 +25,26 @@ def reshape(layout: Layout, shape: Sequence[int]) -> Layout:
     Raises ValueError if the number of elements differs."""
     if prod(shape) != layout.numel:
         raise ValueError(f"{layout.numel} elements do not fill a block of shape {tuple(shape)}")
-    return replace(layout, shape=tuple(shape))
+    return _with_shape(layout, tuple(shape))
+
+
+@lru_cache(maxsize=KEPT)
+def _with_shape(layout: Layout, shape: tuple[int, ...]) -> Layout:
+    return replace(layout, shape=shape)
 
 
 def permute(layout: Layout, dims: Sequence[int]) -> Layout:
     """Axis `i` of the result is axis `dims[i]` of the operand; the same registers.
 
     Raises ValueError if `dims` is no permutation of the axes."""
-    order = [axes.normal(dim, layout.rank) for dim in dims]
+    order = tuple([axes.normal(dim, layout.rank) for dim in dims])
     if sorted(order) != list(range(layout.rank)):
         raise ValueError(f"{tuple(dims)} is no permutation of {layout.rank} axes")
+    return _permuted(layout, order)
+
+
+@lru_cache(maxsize=KEPT)
+def _permuted(layout: Layout, order: tuple[int, ...]) -> Layout:
     shape = tuple(layout.shape[dim] for dim in order)
     moved = []
     for bit in range(axes.bits_of(layout.numel)):
@@ -42,7 +56,7 @@ def permute(layout: Layout, dims: Sequence[int]) -> Layout:
 def expand_dims(layout: Layout, axis: int) -> Layout:
     """A new axis of length 1 before axis `axis` of the result; the same registers."""
     axis = axes.normal(axis, layout.rank + 1)
-    return replace(layout, shape=(*layout.shape[:axis], 1, *layout.shape[axis:]))
+    return _with_shape(layout, (*layout.shape[:axis], 1, *layout.shape[axis:]))
 
 
 def _without(layout: Layout, axis: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -56,6 +70,7 @@ def _without(layout: Layout, axis: int) -> tuple[tuple[int, ...], tuple[int, ...
     return shape, tuple(images)
 
 
+@lru_cache(maxsize=KEPT)
 def drop_axis(layout: Layout, axis: int) -> Layout:
     """The slice layout: what is left of a layout when an axis is reduced.
 
@@ -91,6 +106,7 @@ def _embed(shape: Sequence[int], into: Sequence[int]) -> tuple[int, ...]:
     return tuple(axes.flat(into, axes.coordinates(shape, 1 << bit)) for bit in bits)
 
 
+@lru_cache(maxsize=KEPT)
 def _widen(layout: Layout, shape: tuple[int, ...], spread: bool) -> Layout:
     """A layout of the larger shape, whose elements at the origin of the grown axes lie where they
     did. New bits of elements become new registers, after the old ones; with `spread` the lanes

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from blockstep.compiler.layouts import axes, f2
 from blockstep.compiler.layouts.linear import ByLane
-from blockstep.ir.layout import Layout, SharedLayout, rank, xor
+from blockstep.ir.layout import Layout, SharedLayout, images, rank
 
 BANKS = 32
 WORD = 4  # bytes of one bank
@@ -108,8 +108,7 @@ def accesses(layout: Layout, shared: SharedLayout, vector: int) -> tuple[Access,
     registers = f2.compose(shared.addresses, layout.registers)
     others = f2.compose(shared.addresses, layout.lanes + layout.warps + layout.ctas)
     found: dict[int, list[list[int]]] = {}
-    for register in range(layout.per_lane):
-        address = xor(registers, register)
+    for register, address in enumerate(images(registers)):
         slots = found.setdefault(address & -vector, [[] for _ in range(vector)])
         slots[address % vector].append(register)
     whole = all(all(slots) for slots in found.values())
@@ -159,7 +158,7 @@ def bank_conflicts(layout: Layout, shared: SharedLayout, itemsize: int, vector: 
     if size > WIDEST:
         raise ValueError(f"no lane accesses {size} bytes at once")
     lanes = f2.compose(shared.addresses, layout.lanes)
-    taken = wavefronts([itemsize * xor(lanes, lane) for lane in range(32)], size)
+    taken = wavefronts([itemsize * image for image in images(lanes)], size)
     return taken - (32 >> lane_bits_at_once(size))
 
 

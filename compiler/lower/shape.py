@@ -8,6 +8,7 @@ from blockstep.compiler.lower.convert import convert, to_shared
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Operation
+from blockstep.ir.layout import images
 
 
 def _same_registers(lw: Lowering, operation: Operation) -> None:
@@ -42,16 +43,15 @@ def _broadcast(lw: Lowering, operation: Operation) -> None:
     """Along an axis of length 1: the coordinates along it are dropped."""
     (x,), (result,) = operation.operands, operation.results
     source, target = lw.layout(x), lw.layout(result)
-    where = {source.element(r, 0, 0): r for r in reversed(range(source.per_lane))}
-    registers = [
-        where[narrowed(target.element(r, 0, 0), target.shape, source.shape)]
-        for r in range(target.per_lane)
-    ]
-    lw.bind(result, lw.pick(lw[x], registers))
+    where: dict[int, int] = {}
+    for register, element in enumerate(images(source.registers)):
+        where.setdefault(element, register)
+    kept = [narrowed(basis, target.shape, source.shape) for basis in target.registers]
+    lw.bind(result, lw.pick(lw[x], [where[element] for element in images(kept)]))
 
 
 def narrowed(flat: int, shape: tuple[int, ...], smaller: tuple[int, ...]) -> int:
-    """The flat index of an element when some axes shrink to length 1."""
+    """The flat index of an element when some axes shrink to length 1: a linear map."""
     found, scale = 0, 1
     for n, m in zip(reversed(shape), reversed(smaller), strict=True):
         flat, place = divmod(flat, n)
