@@ -183,6 +183,8 @@ class WholeCta(AtomicCta):
         if place is not None:
             told = self.size if place[1] else self.place
             return np.full(self.threads, told[_AXES[place[2]]], np.uint32)
+        if name.endswith("sreg.smid"):  # program instances are dealt to multiprocessors in order
+            return np.full(self.threads, self.place[0], np.uint32)
         if name in ("llvm.assume", "vprintf"):
             return np.zeros(self.threads, np.uint32)
         operands = [self.value(*_typed(part)) for part in _split(match[3])]
