@@ -2,7 +2,7 @@
 
     python benchmarks/device.py [--json benchmarks/results/device.json] [--only PART[,PART]]
 
-rows      every row of operations, the examples and the tests of operations: compiled, run, compared
+rows      every row of operations and the examples: compiled, run, compared
           with the CPU's result (bits, or units in the last place of approximate functions)
 exact     the same with exact code
 triton    the cases of tests/device/against, compiled by us and by Triton: bits, or the stated bound
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-ROWS = ["tests/test_registry.py", "tests/test_examples.py", "tests/ops"]
+ROWS = ["tests/test_registry.py", "tests/test_examples.py"]
 RUNTIME = ["tests/device/test_gpu_runtime.py", "tests/device/test_device_arguments.py"]
 PARTS: dict[str, tuple[list[str], dict[str, str]]] = {
     "rows": (["-p", "tests.device.on_gpu", *ROWS], {}),
