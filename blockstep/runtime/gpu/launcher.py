@@ -103,7 +103,9 @@ class Launcher:
         )
         self._plainly = (_extended if self._extended else _plain)(driver, loaded)
         self._enqueue = self._plainly if driver.count == 1 else self._entered
-        self.launch = self._prepared()
+        self.frames = [self._frame()]
+        self.pack = packing(binary.parameters).pack_into
+        self.visible = [p for p in binary.parameters if p.name != FAULTS]
 
     def check_grid(self, grid: tuple[int, int, int]) -> None:
         """Raises DoesNotFit for a grid past the device's limits."""
@@ -117,30 +119,40 @@ class Launcher:
         config = _config(self.driver.api, self.binary) if self._extended else None
         return Frame(self.binary.parameters, self._faults, config)
 
-    def _prepared(self) -> Launch:
-        """The launch, with all that it needs in its own variables: attributes cost time."""
-        frames = [self._frame()]
-        pop, push, new, again = frames.pop, frames.append, self._frame, self._again
-        pack, enqueue = packing(self.binary.parameters).pack_into, self._enqueue
-        note, name = self.driver.recent.append, self.name
-        visible = [p for p in self.binary.parameters if p.name != FAULTS]
+    def launch(self, x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
+        """One launch. `entry` writes the same for launches that are made again and again."""
+        frame = self.frame()
+        self.fill(frame, values)
+        status = self._enqueue(x, y, z, stream, frame)
+        if status:
+            self.again(status, x, y, z, stream, frame)
+        self.frames.append(frame)
+        self.driver.recent.append(self.name)
 
-        def launch(x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
-            try:
-                frame = pop()
-            except IndexError:  # as many threads as there are frames are in a launch
-                frame = new()
-            try:
-                pack(frame.parameters, 0, *values)
-            except (struct.error, OverflowError):
-                pack(frame.parameters, 0, *map(packable, visible, values))
-            status = enqueue(x, y, z, stream, frame)
-            if status:
-                again(status, x, y, z, stream, frame)
-            push(frame)
-            note(name)
+    def frame(self) -> Frame:
+        """A frame that no other launch has."""
+        try:
+            return self.frames.pop()
+        except IndexError:  # as many threads as there are frames are in a launch
+            return self._frame()
 
-        return launch
+    def fill(self, frame: Frame, values: tuple[Any, ...]) -> None:
+        """Puts the values into the frame."""
+        try:
+            self.pack(frame.parameters, 0, *values)
+        except (struct.error, OverflowError):
+            self.pack(frame.parameters, 0, *map(packable, self.visible, values))
+
+    def direct(self) -> tuple[str, dict[str, Any]]:
+        """The expression over `x`, `y`, `z`, `stream` and `frame` that enqueues a launch and is its
+        status, and what else it names."""
+        if self._enqueue != self._plainly or self._extended:
+            return "enqueue(x, y, z, stream, frame)", {"enqueue": self._enqueue}
+        space = {
+            "call": self.driver.api.cuLaunchKernel, "code": self.loaded.function,
+            "threads": self.binary.threads, "shared": self.binary.shared,
+        }  # fmt: skip
+        return "call(code, x, y, z, threads, 1, 1, shared, stream, frame.addresses, 0)[0]", space
 
     def _entered(self, x: int, y: int, z: int, stream: int, frame: Frame) -> Any:
         """Where there are several devices, the current one may be another."""
@@ -149,7 +161,7 @@ class Launcher:
         with self.driver.entered(self.loaded.device.ordinal):
             return self._plainly(x, y, z, stream, frame)
 
-    def _again(self, status: Any, x: int, y: int, z: int, stream: int, frame: Frame) -> None:
+    def again(self, status: Any, x: int, y: int, z: int, stream: int, frame: Frame) -> None:
         """A thread that has no context yet gets one; other failures are raised."""
         if name_of(status) in _WRONG_CONTEXT:
             with self.driver.entered(self.loaded.device.ordinal) as context:
@@ -182,7 +194,6 @@ class Launcher:
         return failure(status, binary.name, tried, reversed(self.driver.recent))
 
 
-Launch = Callable[[int, int, int, int, tuple[Any, ...]], None]
 Enqueue = Callable[[int, int, int, int, Frame], Any]
 
 
