@@ -11,6 +11,7 @@ import functools
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
@@ -259,7 +260,7 @@ class JITFunction(KernelInterface[Any]):
         short = self.device_caches.get(SHORT)
         if short is None or type(self).run is not _RUN or "run" in self.__dict__:
             return super().__getitem__(grid)
-        return functools.partial(short, grid)
+        return partial(short, grid)
 
     def create_binder(self) -> None:
         """Nothing to prepare: binding needs no generated code here."""

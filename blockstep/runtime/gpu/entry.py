@@ -48,19 +48,19 @@ def make({cells}):
             return None
         if slots:
             check()
+        stream = ask(ordinal)
         try:
             frame = pop()
         except IndexError:
             frame = frames()
         try:
-            pack(frame.parameters, 0, {parts})
+            pack({into}{parts})
         except (PackError, OverflowError):
-            fill(frame, ({parts}))
-        stream = ask(ordinal)
+            fill(frame, {config}({parts}))
         status = {call}
         if status:
             try:
-                again(status, x, y, z, stream, frame)
+                again({status}, x, y, z, stream, frame)
             except OtherContext:
                 return None
         push(frame)
@@ -79,11 +79,10 @@ def entry(
     that gives the handle, or None for a launch that has to go the long way. `ask` tells the stream
     by device."""
     launcher, gather = prepared.launcher, prepared.gather
-    call, space = launcher.direct()
+    text, space = _calling(launcher)
     space |= gather.space | {
         "slots": faults.slots, "check": faults.check, "frames": launcher.frame,
-        "pop": launcher.frames.pop, "push": launcher.frames.append, "pack": launcher.pack,
-        "fill": launcher.fill, "ask": ask, "ordinal": launcher.loaded.device.ordinal,
+        "pop": launcher.frames.pop, "push": launcher.frames.append, "ask": ask, "ordinal": launcher.loaded.device.ordinal,
         "again": launcher.again, "note": launcher.driver.recent.append, "name": launcher.name,
         "handle": prepared.handle, "PackError": struct.error,
         **{error.__name__: error for error in _ERRORS},
@@ -91,16 +90,39 @@ def entry(
     where = function.__globals__
     taken = {*_LOCAL, *gather.names, *space}
     text = _TEXT.format(
+        **text,
         holds=prepared.watch.condition(where, taken, space),
         values=", ".join(gather.names),
         parts="".join(f"{part}, " for part in gather.parts),
-        call=call,
         cells=", ".join(space),
     )
     made: dict[str, Any] = {}
     exec(compile(text, file_of(function), "exec"), where, made)
     launch: Entry = made["make"](**space)
     return launch
+
+
+def _calling(launcher: Launcher) -> tuple[dict[str, str], dict[str, Any]]:
+    """How the values are packed and the driver is called, and what that names."""
+    direct = launcher.direct()
+    if direct is None:
+        ways = {"pack": launcher.pack, "fill": launcher.fill, "enqueue": launcher.enqueue}
+        return {
+            "into": "frame.parameters, 0, ",
+            "config": "",
+            "call": "enqueue(x, y, z, stream, frame)",
+            "status": "status",
+        }, ways
+    threads, shared = launcher.binary.threads, launcher.binary.shared
+    return {
+        "into": f"frame.whole, 0, x, y, z, {threads}, 1, 1, {shared}, stream, 0, 0, ",
+        "config": "x, y, z, stream, ",
+        "call": "call(frame.start, code, frame.array, None)",
+        "status": "status_of(status)",
+    }, {
+        "pack": direct.pack, "fill": launcher.fill_whole, "call": direct.call,
+        "code": direct.code, "status_of": direct.status,
+    }  # fmt: skip
 
 
 def file_of(function: JITFunction) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -35,24 +35,33 @@ _CODES = {
     "pointer": "Q", "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
     "f16": "H", "bf16": "H", "f32": "f", "f64": "d", "tensor_map": "128s",
 }  # fmt: skip
+CONFIG = struct.Struct("<3I3II4xQQI4x")  # CUlaunchConfig: grid, block, shared, stream, attributes
+ROOM = TENSOR_MAP_ALIGNMENT  # bytes for it in front of the parameters
 _BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
 _WRONG_CONTEXT = ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_INVALID_HANDLE")
 
 
 class Frame:
-    """Memory for the parameters of one launch, and `config` for the extended call."""
+    """Memory for the parameters of one launch, and `config` for the extended call. `whole` is the
+    memory from `ROOM` bytes in front of the parameters on; what begins there, and the array of the
+    addresses, are `start` and `array` for calls through ctypes."""
 
-    __slots__ = ("_addresses", "_memory", "addresses", "config", "parameters")
+    __slots__ = (
+        "_addresses", "_memory", "addresses", "array", "config", "parameters", "start", "whole",
+    )  # fmt: skip
 
     def __init__(self, parameters: tuple[Param, ...], faults: int, config: Any = None) -> None:
         self.config = config
         places, size = offsets(parameters)
-        self._memory = ctypes.create_string_buffer(size + TENSOR_MAP_ALIGNMENT)
+        self._memory = ctypes.create_string_buffer(ROOM + size + TENSOR_MAP_ALIGNMENT)
         start = ctypes.addressof(self._memory)
         aligned = -(-start // TENSOR_MAP_ALIGNMENT) * TENSOR_MAP_ALIGNMENT
-        self.parameters = memoryview(self._memory).cast("B")[aligned - start :]
-        self._addresses = (ctypes.c_void_p * max(len(places), 1))(*(aligned + p for p in places))
+        self.whole = memoryview(self._memory).cast("B")[aligned - start :]
+        self.parameters = self.whole[ROOM:]
+        where = [aligned + ROOM + p for p in places]
+        self._addresses = (ctypes.c_void_p * max(len(places), 1))(*where)
         self.addresses = ctypes.addressof(self._addresses) if places else 0
+        self.start, self.array = ctypes.c_void_p(aligned), ctypes.c_void_p(self.addresses)
         for parameter, place in zip(parameters, places, strict=True):
             if parameter.name == FAULTS:
                 struct.pack_into("<Q", self.parameters, place, faults)
@@ -85,6 +94,17 @@ def packable(parameter: Param, value: Any) -> Any:
     return value
 
 
+class Direct(NamedTuple):
+    """`cuLaunchKernelEx` itself, without the bindings, which take as long as the driver to look at
+    eleven arguments: `call(frame.start, code, frame.array, None)` after
+    `pack(frame.whole, 0, x, y, z, threads, 1, 1, shared, stream, 0, 0, *values)`."""
+
+    call: Any
+    code: ctypes.c_void_p
+    pack: Callable[..., None]
+    status: Callable[[int], Any]
+
+
 class Launcher:
     """Launches one loaded kernel: `launcher.launch(x, y, z, stream, values)`.
 
@@ -104,7 +124,8 @@ class Launcher:
         self._plainly = (_extended if self._extended else _plain)(driver, loaded)
         self._enqueue = self._plainly if driver.count == 1 else self._entered
         self.frames = [self._frame()]
-        self.pack = packing(binary.parameters).pack_into
+        packed = packing(binary.parameters)
+        self.pack, self._format = packed.pack_into, packed.format[1:]
         self.visible = [p for p in binary.parameters if p.name != FAULTS]
 
     def check_grid(self, grid: tuple[int, int, int]) -> None:
@@ -143,16 +164,29 @@ class Launcher:
         except (struct.error, OverflowError):
             self.pack(frame.parameters, 0, *map(packable, self.visible, values))
 
-    def direct(self) -> tuple[str, dict[str, Any]]:
-        """The expression over `x`, `y`, `z`, `stream` and `frame` that enqueues a launch and is its
-        status, and what else it names."""
-        if self._enqueue != self._plainly or self._extended:
-            return "enqueue(x, y, z, stream, frame)", {"enqueue": self._enqueue}
-        space = {
-            "call": self.driver.api.cuLaunchKernel, "code": self.loaded.function,
-            "threads": self.binary.threads, "shared": self.binary.shared,
-        }  # fmt: skip
-        return "call(code, x, y, z, threads, 1, 1, shared, stream, frame.addresses, 0)[0]", space
+    def direct(self) -> Direct | None:
+        """The quickest way to this kernel, if it needs no attributes and there is one device."""
+        address = self.driver.launch_address
+        if self._extended or self.driver.count > 1 or not address:
+            return None
+        return Direct(
+            ctypes.CFUNCTYPE(ctypes.c_int)(address),
+            ctypes.c_void_p(int(self.loaded.function)),
+            struct.Struct(f"{CONFIG.format}{ROOM - CONFIG.size}x{self._format}").pack_into,
+            self.driver.api.CUresult,
+        )
+
+    def enqueue(self, x: int, y: int, z: int, stream: int, frame: Frame) -> Any:
+        """Enqueues a launch of a frame that is filled, and gives the driver's status."""
+        return self._enqueue(x, y, z, stream, frame)
+
+    def fill_whole(
+        self, frame: Frame, x: int, y: int, z: int, stream: int, values: tuple[Any, ...]
+    ) -> None:
+        """As `fill`, with the configuration in front."""
+        self.fill(frame, values)
+        threads, shared = self.binary.threads, self.binary.shared
+        CONFIG.pack_into(frame.whole, 0, x, y, z, threads, 1, 1, shared, stream, 0, 0)
 
     def _entered(self, x: int, y: int, z: int, stream: int, frame: Frame) -> Any:
         """Where there are several devices, the current one may be another."""

@@ -191,7 +191,8 @@ class Agreeing(Watch):
 
     def __init__(self, function: Any, constants: Any) -> None:
         super().__init__(function, constants)
-        where, space = function.__globals__, {}
+        where = function.__globals__
+        space: dict[str, Any] = {}
         text = self.condition(where, ("triton",), space)
         made: dict[str, Any] = {}
         exec(f"def make({', '.join(space)}):\n return lambda: {text}", where, made)
