@@ -24,7 +24,6 @@ import torch
 import blockstep as triton
 import blockstep.language as tl
 from blockstep.runtime.gpu import selection
-from blockstep.runtime.gpu.launcher import packing
 from blockstep.runtime.gpu.machine import machine
 from tests.device import kernels
 
@@ -57,18 +56,16 @@ def measured(launches: int) -> dict[str, float]:
     """By name, µs."""
     x, y, out = (torch.ones(128, device="cuda") for _ in range(3))
     first = add[(1,)](x, y, out, 128, BLOCK=128)
-    short = add.device_caches["short"]
-    _, values, _ = short._read(x, y, out, 128, BLOCK=128)
-    prepared, _ = next(iter(short._entries.values()))
-    gathered = prepared.gather(values)
+    (launcher,) = machine()._launchers.values()
+    values = x.data_ptr(), y.data_ptr(), out.data_ptr(), 128
     api = machine().driver.api
-    frame = prepared.launcher._frame()
+    frame = launcher.frame()
     stream = torch.cuda.current_stream().cuda_stream
 
     def bare() -> None:
         api.cuLaunchKernel(first.function, 1, 1, 1, 128, 1, 1, 0, stream, frame.addresses, 0)
 
-    packing(prepared.launcher.binary.parameters).pack_into(frame.parameters, 0, *gathered)
+    launcher.fill(frame, values)
     grid = (1,)
     return {
         "kernel[grid](x, y, out, n, BLOCK=128)": microseconds(
@@ -80,8 +77,8 @@ def measured(launches: int) -> dict[str, float]:
             ),
             launches,
         ),
-        "the prepared launch alone": microseconds(
-            lambda: prepared.launch(1, 1, 1, stream, gathered), launches
+        "the loaded kernel's launch alone": microseconds(
+            lambda: launcher.launch(1, 1, 1, stream, values), launches
         ),
         "cuLaunchKernel of cuda.bindings": microseconds(bare, launches),
         "torch.add(x, y, out=out)": microseconds(lambda: torch.add(x, y, out=out), launches),

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
@@ -27,8 +28,8 @@ from blockstep.language.value import tensor
 Launcher = Callable[..., Any]
 _launchers: list[Launcher] = []
 SHORT = "short"
-"""Where a jit function's `device_caches` hold what the runtime launches without finding everything
-out again: `short(args, kwargs, grid)` gives what `run` would, or None with nothing done."""
+"""Where a jit function's `device_caches` hold what the runtime launches with, if it can do so without
+finding everything out again: `short(grid, *args, **kwargs)` is `run`, only quicker."""
 
 
 def register_launcher(launcher: Launcher) -> None:
@@ -254,18 +255,12 @@ class JITFunction(KernelInterface[Any]):
         self.pre_run_hooks.append(hook)
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        """`kernel[grid]`: a callable that launches over `grid`. What the runtime has prepared (see
-        `SHORT`) is asked first, unless somebody put a `run` of his own in the place of ours."""
+        """`kernel[grid]`: a callable that launches over `grid`, through what the runtime has prepared
+        (see `SHORT`), unless somebody put a `run` of his own in the place of ours."""
         short = self.device_caches.get(SHORT)
         if short is None or type(self).run is not _RUN or "run" in self.__dict__:
             return super().__getitem__(grid)
-
-        def launcher(*args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True  # IPython and pytest pass over this frame
-            done = short(args, kwargs, grid)
-            return done if done is not None else self._launch(args, kwargs, grid, False)
-
-        return launcher
+        return partial(short, grid)
 
     def create_binder(self) -> None:
         """Nothing to prepare: binding needs no generated code here."""
@@ -275,9 +270,7 @@ class JITFunction(KernelInterface[Any]):
         __tracebackhide__ = True
         short = self.device_caches.get(SHORT)
         if short is not None and not warmup:
-            done = short(args, kwargs, grid)
-            if done is not None:
-                return done
+            return short(grid, *args, **kwargs)
         return self._launch(args, kwargs, grid, warmup)
 
     def _launch(

@@ -42,7 +42,7 @@ from blockstep.interp.marks import KIND_OF
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language import frames
-from blockstep.language.function import SHORT, JITFunction, register_launcher
+from blockstep.language.function import JITFunction, register_launcher
 from blockstep.runtime import children, execution, gridded, orders, session
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
@@ -124,10 +124,7 @@ def _on_gpu(
     knobs.runtime.launch_enter_hook(told)
     device.launch(prepared, bound, size)
     knobs.runtime.launch_exit_hook(told)
-    short = function.device_caches.get(SHORT)
-    if short is None:
-        short = function.device_caches[SHORT] = Shortcut(function, device.faults)
-    short.add(args, kwargs, bound, prepared)
+    Shortcut.of(function, device.faults).add(args, kwargs, bound, prepared)
     return handle
 
 

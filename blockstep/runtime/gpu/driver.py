@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from typing import Any
 
 from blockstep.runtime.gpu.failures import GPUError, failure
 
+LAUNCH_EX = 11080  # a version of CUDA that has `cuLaunchKernelEx`
 RECENT = 4  # kernels that are remembered, to say which one lost a context
 _ATTRIBUTES = {
     "multiprocessors": "MULTIPROCESSOR_COUNT",
@@ -72,6 +74,18 @@ class Driver:
         if status:
             raise failure(status, kernel, tried, reversed(self.recent))
         return results[0] if len(results) == 1 else tuple(results) or None
+
+    @functools.cached_property
+    def launch_address(self) -> int:
+        """Where the driver's `cuLaunchKernelEx` is, as the bindings would call it; 0 for a driver
+        that has none."""
+        api = self.api
+        kinds = api.CUdriverProcAddress_flags
+        flags = kinds.CU_GET_PROC_ADDRESS_LEGACY_STREAM
+        if os.environ.get("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM", "0") != "0":
+            flags = kinds.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+        status, address, _ = api.cuGetProcAddress(b"cuLaunchKernelEx", LAUNCH_EX, int(flags))
+        return 0 if status else int(address or 0)
 
     def device(self, ordinal: int) -> Device:
         """The description of a device."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -35,24 +35,33 @@ _CODES = {
     "pointer": "Q", "i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
     "f16": "H", "bf16": "H", "f32": "f", "f64": "d", "tensor_map": "128s",
 }  # fmt: skip
+CONFIG = struct.Struct("<3I3II4xQQI4x")  # CUlaunchConfig: grid, block, shared, stream, attributes
+ROOM = TENSOR_MAP_ALIGNMENT  # bytes for it in front of the parameters
 _BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
 _WRONG_CONTEXT = ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_INVALID_HANDLE")
 
 
 class Frame:
-    """Memory for the parameters of one launch, and `config` for the extended call."""
+    """Memory for the parameters of one launch, and `config` for the extended call. `whole` is the
+    memory from `ROOM` bytes in front of the parameters on; what begins there, and the array of the
+    addresses, are `start` and `array` for calls through ctypes."""
 
-    __slots__ = ("_addresses", "_memory", "addresses", "config", "parameters")
+    __slots__ = (
+        "_addresses", "_memory", "addresses", "array", "config", "parameters", "start", "whole",
+    )  # fmt: skip
 
     def __init__(self, parameters: tuple[Param, ...], faults: int, config: Any = None) -> None:
         self.config = config
         places, size = offsets(parameters)
-        self._memory = ctypes.create_string_buffer(size + TENSOR_MAP_ALIGNMENT)
+        self._memory = ctypes.create_string_buffer(ROOM + size + TENSOR_MAP_ALIGNMENT)
         start = ctypes.addressof(self._memory)
         aligned = -(-start // TENSOR_MAP_ALIGNMENT) * TENSOR_MAP_ALIGNMENT
-        self.parameters = memoryview(self._memory).cast("B")[aligned - start :]
-        self._addresses = (ctypes.c_void_p * max(len(places), 1))(*(aligned + p for p in places))
+        self.whole = memoryview(self._memory).cast("B")[aligned - start :]
+        self.parameters = self.whole[ROOM:]
+        where = [aligned + ROOM + p for p in places]
+        self._addresses = (ctypes.c_void_p * max(len(places), 1))(*where)
         self.addresses = ctypes.addressof(self._addresses) if places else 0
+        self.start, self.array = ctypes.c_void_p(aligned), ctypes.c_void_p(self.addresses)
         for parameter, place in zip(parameters, places, strict=True):
             if parameter.name == FAULTS:
                 struct.pack_into("<Q", self.parameters, place, faults)
@@ -85,6 +94,17 @@ def packable(parameter: Param, value: Any) -> Any:
     return value
 
 
+class Direct(NamedTuple):
+    """`cuLaunchKernelEx` itself, without the bindings, which take as long as the driver to look at
+    eleven arguments: `call(frame.start, code, frame.array, None)` after
+    `pack(frame.whole, 0, x, y, z, threads, 1, 1, shared, stream, 0, 0, *values)`."""
+
+    call: Any
+    code: ctypes.c_void_p
+    pack: Callable[..., None]
+    status: Callable[[int], Any]
+
+
 class Launcher:
     """Launches one loaded kernel: `launcher.launch(x, y, z, stream, values)`.
 
@@ -103,7 +123,10 @@ class Launcher:
         )
         self._plainly = (_extended if self._extended else _plain)(driver, loaded)
         self._enqueue = self._plainly if driver.count == 1 else self._entered
-        self.launch = self._prepared()
+        self.frames = [self._frame()]
+        packed = packing(binary.parameters)
+        self.pack, self._format = packed.pack_into, packed.format[1:]
+        self.visible = [p for p in binary.parameters if p.name != FAULTS]
 
     def check_grid(self, grid: tuple[int, int, int]) -> None:
         """Raises DoesNotFit for a grid past the device's limits."""
@@ -117,30 +140,53 @@ class Launcher:
         config = _config(self.driver.api, self.binary) if self._extended else None
         return Frame(self.binary.parameters, self._faults, config)
 
-    def _prepared(self) -> Launch:
-        """The launch, with all that it needs in its own variables: attributes cost time."""
-        frames = [self._frame()]
-        pop, push, new, again = frames.pop, frames.append, self._frame, self._again
-        pack, enqueue = packing(self.binary.parameters).pack_into, self._enqueue
-        note, name = self.driver.recent.append, self.name
-        visible = [p for p in self.binary.parameters if p.name != FAULTS]
+    def launch(self, x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
+        """One launch. `entry` writes the same for launches that are made again and again."""
+        frame = self.frame()
+        self.fill(frame, values)
+        status = self._enqueue(x, y, z, stream, frame)
+        if status:
+            self.again(status, x, y, z, stream, frame)
+        self.frames.append(frame)
+        self.driver.recent.append(self.name)
 
-        def launch(x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
-            try:
-                frame = pop()
-            except IndexError:  # as many threads as there are frames are in a launch
-                frame = new()
-            try:
-                pack(frame.parameters, 0, *values)
-            except (struct.error, OverflowError):
-                pack(frame.parameters, 0, *map(packable, visible, values))
-            status = enqueue(x, y, z, stream, frame)
-            if status:
-                again(status, x, y, z, stream, frame)
-            push(frame)
-            note(name)
+    def frame(self) -> Frame:
+        """A frame that no other launch has."""
+        try:
+            return self.frames.pop()
+        except IndexError:  # as many threads as there are frames are in a launch
+            return self._frame()
 
-        return launch
+    def fill(self, frame: Frame, values: tuple[Any, ...]) -> None:
+        """Puts the values into the frame."""
+        try:
+            self.pack(frame.parameters, 0, *values)
+        except (struct.error, OverflowError):
+            self.pack(frame.parameters, 0, *map(packable, self.visible, values))
+
+    def direct(self) -> Direct | None:
+        """The quickest way to this kernel, if it needs no attributes and there is one device."""
+        address = self.driver.launch_address
+        if self._extended or self.driver.count > 1 or not address:
+            return None
+        return Direct(
+            ctypes.CFUNCTYPE(ctypes.c_int)(address),
+            ctypes.c_void_p(int(self.loaded.function)),
+            struct.Struct(f"{CONFIG.format}{ROOM - CONFIG.size}x{self._format}").pack_into,
+            self.driver.api.CUresult,
+        )
+
+    def enqueue(self, x: int, y: int, z: int, stream: int, frame: Frame) -> Any:
+        """Enqueues a launch of a frame that is filled, and gives the driver's status."""
+        return self._enqueue(x, y, z, stream, frame)
+
+    def fill_whole(
+        self, frame: Frame, x: int, y: int, z: int, stream: int, values: tuple[Any, ...]
+    ) -> None:
+        """As `fill`, with the configuration in front."""
+        self.fill(frame, values)
+        threads, shared = self.binary.threads, self.binary.shared
+        CONFIG.pack_into(frame.whole, 0, x, y, z, threads, 1, 1, shared, stream, 0, 0)
 
     def _entered(self, x: int, y: int, z: int, stream: int, frame: Frame) -> Any:
         """Where there are several devices, the current one may be another."""
@@ -149,7 +195,7 @@ class Launcher:
         with self.driver.entered(self.loaded.device.ordinal):
             return self._plainly(x, y, z, stream, frame)
 
-    def _again(self, status: Any, x: int, y: int, z: int, stream: int, frame: Frame) -> None:
+    def again(self, status: Any, x: int, y: int, z: int, stream: int, frame: Frame) -> None:
         """A thread that has no context yet gets one; other failures are raised."""
         if name_of(status) in _WRONG_CONTEXT:
             with self.driver.entered(self.loaded.device.ordinal) as context:
@@ -182,7 +228,6 @@ class Launcher:
         return failure(status, binary.name, tried, reversed(self.driver.recent))
 
 
-Launch = Callable[[int, int, int, int, tuple[Any, ...]], None]
 Enqueue = Callable[[int, int, int, int, Frame], Any]
 
 

@@ -19,6 +19,7 @@ from blockstep.runtime.arguments import Argument, Bound
 from blockstep.runtime.gpu import driver as driver_module
 from blockstep.runtime.gpu.binary import FAULTS, Binary
 from blockstep.runtime.gpu.driver import Driver
+from blockstep.runtime.gpu.entry import Prepared
 from blockstep.runtime.gpu.failures import GPUError, MixedDevices
 from blockstep.runtime.gpu.faults import Faults
 from blockstep.runtime.gpu.handle import GPUKernel
@@ -26,10 +27,10 @@ from blockstep.runtime.gpu.host_arrays import Copies, arrays_of, devices_hold
 from blockstep.runtime.gpu.launcher import Launcher
 from blockstep.runtime.gpu.loading import Loaded, Loader
 from blockstep.runtime.gpu.selection import code_for, target_of
-from blockstep.runtime.gpu.shortcut import Grid, Prepared, debugging
+from blockstep.runtime.gpu.shortcut import Grid, debugging
 from blockstep.runtime.gpu.streams import current_stream
 from blockstep.runtime.gpu.tensor_map import TensorMaps
-from blockstep.runtime.gpu.values import gatherer, values_of
+from blockstep.runtime.gpu.values import gathering, values_of
 
 
 class Machine:
@@ -52,7 +53,7 @@ class Machine:
         made = code_for(function, bound, options, self._targets(ordinal), self._compile)
         loaded = self.loader.load(made.binary, ordinal)
         handle = GPUKernel(function, options, name, loaded)
-        gather = gatherer(made.binary, bound, self.maps)
+        gather = gathering(made.binary, bound, self.maps)
         return Prepared(self._launcher(loaded), gather, handle, made.watch, debugging(function))
 
     def _launcher(self, loaded: Loaded) -> Launcher:

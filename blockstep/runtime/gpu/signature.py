@@ -1,88 +1,156 @@
-"""The short way from the arguments of a call to a key and values: a function written for one kernel.
+"""The short way from the arguments of a call to a key and values: statements written for one kernel.
 
-`kernel[grid](x, y, n, BLOCK=1024)` must find its prepared launch within a microsecond or two. The
-function that `reader` writes is called with the very arguments, so that Python itself binds them,
-and gives
+`kernel[grid](x, y, n, BLOCK=1024)` must find its prepared launch within a microsecond or two. A
+`Form` is how a call passes its arguments; for each, `reading` writes the statements that take
+`args` and `kwargs` apart and make of them
 
 * a key: all that the compiled code depends on. Type, device and alignment of arrays; type of
-  numbers, whether they are 1 and whether 16 divides them; values of compile-time parameters; options.
+  numbers, whether they are 1 and whether 16 divides them; values of compile-time parameters and of
+  options. It is flat: one tuple is made, and comparing it with another calls nothing.
 * the values, one a parameter: addresses of arrays, numbers, tuples of these; a descriptor is
   (address, shape, strides).
 * the arguments themselves, for grids that are functions.
 
-Invariant: equal keys mean equal specialisation. What it does not know raises `Slow`, TypeError or
-AttributeError, and the launch then goes the long way, through `arguments.bind`, which knows all.
+Invariant: equal keys mean equal specialisation, whatever the forms. What the statements do not know
+raises `Slow`, KeyError, TypeError or AttributeError, and the launch then goes the long way, through
+`arguments.bind`, which knows all.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from blockstep.compiler.frontend.cache import exact
 from blockstep.language import types
 from blockstep.language.constant import constexpr
 from blockstep.runtime.arguments import Parameter, is_descriptor, not_aligned, parse_type
 from blockstep.runtime.gpu.streams import is_cupy
+from blockstep.runtime.launch_options import OPTIONS
 
-Read = tuple[tuple[Hashable, ...], tuple[Any, ...], tuple[Any, ...]]
+Read = tuple[tuple[Hashable, ...], tuple[Any, ...], dict[str, Any]]
 LOWEST, HIGHEST = types.int32.lowest, types.int32.highest
 LIMITS = (types.int64.lowest, types.int64.highest, types.uint64.highest)
 _PLAIN = (int, bool, str, type(None))
 
 
 class Slow(Exception):
-    """An argument that only the long way understands."""
+    """A launch that only the long way understands."""
 
 
-def reader(parameters: Sequence[Parameter]) -> Callable[..., Read]:
-    """The function for a kernel: called as the kernel is, it gives (key, values, arguments)."""
+class Form(NamedTuple):
+    """How a call passes its arguments: how many by position, and which by name."""
+
+    positional: int
+    keywords: tuple[str, ...]
+
+
+def form_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Form:
+    """The form of a call."""
+    return Form(len(args), tuple(kwargs))
+
+
+@dataclass(slots=True)
+class Reading:
+    """Statements that read `args` and `kwargs` of one form, and what stands ready after them. Their
+    names are single letters with a number, `t`, and those of `space`."""
+
+    fits: str  # the condition under which a call can be of the form
+    lines: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)
+    space: dict[str, Any] = field(default_factory=dict)
+
+
+def reading(parameters: Sequence[Parameter], form: Form) -> Reading:
+    """The statements for a kernel and a form. Raises Slow for a form that does not bind."""
+    passed = f"len(args) == {form.positional} and len(kwargs) == {len(form.keywords)}"
+    made = Reading(passed, space={"Tensor": _tensor(), "constant": constant})
     names = [p.name for p in parameters]
-    own = "_"  # what the names of our own begin with
-    while any(name.startswith(own) for name in names):
-        own += "_"
-    space: dict[str, Any] = {f"{own}Tensor": _tensor(), f"{own}constant": constant}
-    heads, lines = [], []
+    if form.positional > len(names) or {*names[: form.positional]} & {*form.keywords}:
+        raise Slow
+    if form.positional:
+        made.lines.append("".join(f"a{i}, " for i in range(form.positional)) + "= args")
     for i, parameter in enumerate(parameters):
-        default = f"={own}d{i}" if parameter.has_default else ""
-        space[f"{own}d{i}"] = parameter.default
-        heads.append(f"{parameter.name}{default}")
-        lines += _lines(parameter, own, i, space)
-    keys = "".join(f"{own}k{i}, " for i in range(len(names)))
-    values = "".join(f"{own}v{i}, " for i in range(len(names)))
-    given = "".join(f"{name}, " for name in names)
-    lines.append(f"return ({keys}*{own}options.items()), ({values}), ({given})")
-    body = "\n    ".join([f"def {own}read({', '.join([*heads, f'**{own}options'])}):", *lines])
-    exec(compile(body, "<reader of launches>", "exec"), space)
-    made: Callable[..., Read] = space[f"{own}read"]
+        if parameter.name in form.keywords:
+            made.lines.append(f"a{i} = kwargs[{parameter.name!r}]")
+        elif i >= form.positional:
+            if not parameter.has_default:
+                raise Slow
+            made.space[f"default{i}"] = parameter.default
+            made.lines.append(f"a{i} = default{i}")
+        _argument(parameter, i, made)
+        made.given.append(f"{parameter.name!r}: a{i}")
+    _options(sorted({*form.keywords} - {*names}), made)
+    both = {*form.keywords} & {*names} & {*OPTIONS}  # by name, they are options too
+    made.keys += [repr(name) for name in sorted(both)]
     return made
 
 
-def _lines(parameter: Parameter, own: str, i: int, space: dict[str, Any]) -> list[str]:
+def _options(names: Sequence[str], made: Reading) -> None:
+    for i, name in enumerate(names):
+        made.lines.append(f"o{i} = kwargs[{name!r}]")
+        made.keys.append(repr(name))
+        _constant(f"o{i}", made)
+
+
+def reader(
+    parameters: Sequence[Parameter], form: Form
+) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Read]:
+    """The function of a kernel and a form that does nothing but read: from `args` and `kwargs` it
+    gives (key, values, arguments by name)."""
+    made = reading(parameters, form)
+    lines = [f"if not ({made.fits}): raise KeyError", *made.lines, f"return {tuple_of(made.keys)}, "
+             f"{tuple_of(made.values)}, {{{', '.join(made.given)}}}"]  # fmt: skip
+    text = "\n    ".join(["def read(args, kwargs):", *lines])
+    exec(compile(text, "<reader of launches>", "exec"), made.space)
+    read: Callable[[tuple[Any, ...], Mapping[str, Any]], Read] = made.space["read"]
+    return read
+
+
+def tuple_of(parts: Sequence[str]) -> str:
+    """The expression of a tuple."""
+    return f"({''.join(f'{part}, ' for part in parts)})"
+
+
+def _constant(name: str, made: Reading) -> None:
+    """A compile-time value stands in the key as it is where it is an integer."""
+    made.keys.append(f"{name} if type({name}) is int else constant({name})")
+
+
+def _argument(parameter: Parameter, i: int, made: Reading) -> None:
     """Statements that make the key and the value of one argument; the commonest kinds stand
     first."""
-    name, k, v, other = parameter.name, f"{own}k{i}", f"{own}v{i}", f"{own}o{i}"
     if parameter.is_constexpr:
-        return [f"{v} = {name}", f"{k} = {own}constant({name})"]
+        _constant(f"a{i}", made)
+        made.values.append(f"a{i}")
+        return
     fixed = parse_type(parameter.annotation_type) if parameter.annotation_type else None
     keep, unaligned = parameter.do_not_specialize, not_aligned(parameter)
-    space[other] = functools.partial(describe, keep=keep, unaligned=unaligned, fixed=fixed)
-    lines = [
-        f"{own}t = {name}.__class__",
-        f"if {own}t is {own}Tensor:",
-        f"    {v} = {name}.data_ptr()",
-        f"    {k} = {name}.dtype, {name}.get_device(), {unaligned} or {v} & 15 == 0",
+    made.space[f"other{i}"] = functools.partial(
+        describe, keep=keep, unaligned=unaligned, fixed=fixed
+    )
+    made.lines += [
+        f"t = type(a{i})",
+        "if t is Tensor:",
+        f"    k{i}, d{i}, v{i} = a{i}.dtype, a{i}.get_device(), a{i}.data_ptr()",
+        f"    b{i} = {'True' if unaligned else f'v{i} & 15 == 0'}",
     ]
     if fixed is None:
-        plain = f"{LOWEST} <= {name} <= {HIGHEST}" + ("" if keep else f" and {name} != 1")
-        lines += [
-            f"elif {own}t is int and {plain}:",
-            f"    {v} = {name}",
-            f"    {k} = {unaligned} or {name} & 15 == 0",
+        plain = f"{LOWEST} <= a{i} <= {HIGHEST}" + ("" if keep else f" and a{i} != 1")
+        made.lines += [
+            f"elif t is int and {plain}:",
+            f"    k{i} = d{i} = 'int'",
+            f"    v{i} = a{i}",
+            f"    b{i} = {'True' if unaligned else f'a{i} & 15 == 0'}",
         ]
-    return [*lines, "else:", f"    {k}, {v} = {other}({name})"]
+    made.lines += ["else:", f"    k{i}, v{i} = other{i}(a{i})", f"    d{i} = b{i} = None"]
+    made.keys += [f"k{i}", f"d{i}", f"b{i}"]
+    made.values.append(f"v{i}")
 
 
 def _tensor() -> Any:

@@ -2,13 +2,13 @@
 
 Values come one a parameter of the jit function, as `signature.reader` gives them: an address, a
 number, a tuple of values, and for a descriptor (address, shape, strides). `places` tells where in
-them a name is, and `gatherer` writes the function that picks what a `Binary` wants, in its order.
+them a name is, and `gathering` writes what picks out of them what a `Binary` wants, in its order.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from blockstep.interp.memory import View
@@ -17,7 +17,28 @@ from blockstep.runtime.gpu.binary import FAULTS, Binary, Box, Value
 from blockstep.runtime.gpu.failures import GPUError
 from blockstep.runtime.gpu.tensor_map import TensorMaps, Tiled
 
-Gather = Callable[[tuple[Any, ...]], tuple[Any, ...]]
+
+@dataclass(slots=True, eq=False)
+class Gather:
+    """From `count` values, which the expressions call `v0`, `v1`, …, to those of the parameters of
+    a binary, without the hidden one. `space` is what else they name."""
+
+    count: int
+    parts: tuple[str, ...]
+    space: dict[str, Any]
+    take: Callable[..., tuple[Any, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = ", ".join(self.names)
+        items = "".join(f"{part}, " for part in self.parts)
+        self.take = eval(compile(f"lambda {names}: ({items})", "<gather>", "eval"), {**self.space})
+
+    @property
+    def names(self) -> list[str]:
+        return [f"v{i}" for i in range(self.count)]
+
+    def __call__(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self.take(*values)
 
 
 def values_of(bound: Bound, address: Callable[[View], int]) -> tuple[Any, ...]:
@@ -38,10 +59,10 @@ def _value(argument: Argument, address: Callable[[View], int]) -> Any:
 
 
 def places(bound: Bound) -> dict[str, str]:
-    """By name, the expression over the values `v` that it stands for: `{"pair[0]": "v[2][0]"}`."""
+    """By name, the expression over the values that it stands for: `{"pair[0]": "v2[0]"}`."""
     found: dict[str, str] = {}
     for i, argument in enumerate(bound.arguments):
-        _place(argument, f"v[{i}]", found)
+        _place(argument, f"v{i}", found)
     return found
 
 
@@ -59,9 +80,9 @@ def _place(argument: Argument, here: str, found: dict[str, str]) -> None:
         found[f"{argument.name}.strides[{axis}]"] = f"{here}[2][{axis}]"
 
 
-def gatherer(binary: Binary, bound: Bound, maps: TensorMaps) -> Gather:
-    """The function that takes the values to those of the parameters of `binary`, without the
-    hidden one. Raises GPUError for a parameter that names no argument."""
+def gathering(binary: Binary, bound: Bound, maps: TensorMaps) -> Gather:
+    """What takes the values of such arguments to those of the parameters of `binary`. Raises
+    GPUError for a parameter that names no argument."""
     known = places(bound)
     space: dict[str, Any] = {"maps": maps, "Tiled": Tiled, "kernel": binary.name}
     parts = []
@@ -70,16 +91,7 @@ def gatherer(binary: Binary, bound: Bound, maps: TensorMaps) -> Gather:
             parts.append(_place_of(parameter.name, known, binary))
         else:
             parts.append(_map(parameter.box, known, binary, space, i))
-    if len(parts) > 1 and all(_is_plain(part) for part in parts):
-        return operator.itemgetter(*(int(part[2:-1]) for part in parts))
-    items = "".join(f"{part}, " for part in parts)
-    exec(compile(f"def gather(v): return ({items})", "<gatherer of values>", "exec"), space)
-    made: Gather = space["gather"]
-    return made
-
-
-def _is_plain(part: str) -> bool:
-    return part.startswith("v[") and part[2:-1].isdigit()
+    return Gather(len(bound.arguments), tuple(parts), space)
 
 
 def _place_of(name: str, known: dict[str, str], binary: Binary) -> str:

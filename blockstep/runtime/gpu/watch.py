@@ -2,7 +2,7 @@
 
 A constant of a module that changes, or a function that is defined anew, must be seen by the next
 launch. `watch` lists the dictionaries in which the kernel, and all that it calls, look up names, so
-that `holds` only has to look at each once more.
+that `holds` only has to look at each once more; `condition` writes the same as one expression.
 
 Invariant: while `holds` is true, compiling again would read the same objects. What the language's
 own modules hold is left out: that is the same for the whole process.
@@ -10,7 +10,8 @@ own modules hold is left out: that is the same for the whole process.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import keyword
+from collections.abc import Collection, Iterator, Mapping
 from types import CellType, ModuleType
 from typing import Any
 
@@ -54,6 +55,36 @@ class Watch:
             if _content(cell) is not value:
                 return False
         return True
+
+    def condition(
+        self, globals: Mapping[str, Any], taken: Collection[str], space: dict[str, Any]
+    ) -> str:
+        """`holds` as an expression, for a function whose globals are `globals` and whose own names
+        are `taken`; what else it names is added to `space`. Python looks globals up faster than
+        anything else can. A name that is gone makes it false, or raises NameError or KeyError."""
+        for i, (where, _, value) in enumerate(self._seen):
+            space[f"seen{i}"], space[f"place{i}"] = value, where
+        for i, (function, prepared) in enumerate(self._functions):
+            space[f"function{i}"], space[f"text{i}"] = function, prepared
+        for i, (cell, value) in enumerate(self._cells):
+            space[f"cell{i}"], space[f"held{i}"], space["content"] = cell, value, _content
+        taken = {*taken, *space}
+        tests = [_test(i, *told, globals, taken) for i, told in enumerate(self._seen)]
+        tests += [f"function{i}._prepared is text{i}" for i in range(len(self._functions))]
+        tests += [f"content(cell{i}) is held{i}" for i in range(len(self._cells))]
+        return " and ".join(tests) or "True"
+
+
+def _test(
+    i: int, where: Mapping[str, Any], name: str, value: Any, globals: Any, taken: Collection[str]
+) -> str:
+    """Whether one name still stands for its object, as an expression."""
+    if value is ABSENT:  # as a global it would be looked up among Python's builtins
+        return f"{name!r} not in place{i}"
+    plain = name.isidentifier() and not keyword.iskeyword(name) and name not in taken
+    if where is globals and plain:
+        return f"{name} is seen{i}"
+    return f"place{i}[{name!r}] is seen{i}"
 
 
 def _content(cell: CellType) -> Any:

@@ -73,6 +73,10 @@ class Recording:
         self.memory: dict[int, tuple[int, int, Any]] = {}  # address -> device, size, buffer
         self.failures: dict[str, list[str]] = {}  # of a call: statuses to come
         self.answers: dict[str, Any] = {}  # functions that stand in for ours
+        self.errors: list[Exception] = []  # of kernels that were launched through C
+        pointer = ctypes.c_void_p
+        kind = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer, pointer, pointer)
+        self.launch_ex = kind(self._launch_ex)
         self.clock = 0.0
         self.is_capturing = False
 
@@ -101,6 +105,8 @@ class Recording:
             result = getattr(self, f"do_{name}")(*args)
         except Refused as refused:
             return (getattr(real.CUresult, str(refused)), None)
+        if name == "cuGetProcAddress":
+            return (*OK, *result)
         return OK if result is None else (*OK, result)
 
     def do_cuInit(self, flags: int) -> None: ...
@@ -169,6 +175,23 @@ class Recording:
             config.sharedMemBytes, int(config.hStream), addresses, tuple(attributes),
             (1, 1, 1) if dims is None else (dims.x, dims.y, dims.z),
         )  # fmt: skip
+
+    def do_cuGetProcAddress(self, name: bytes, version: int, flags: int) -> Any:
+        """A function of C, which tells of its calls as of `cuLaunchKernel`'s."""
+        assert name == b"cuLaunchKernelEx"
+        address = ctypes.cast(self.launch_ex, ctypes.c_void_p).value
+        return address, real.CUdriverProcAddressQueryResult.CU_GET_PROC_ADDRESS_SUCCESS
+
+    def _launch_ex(self, start: int, function: int, addresses: int, extra: int) -> int:
+        config = real.CUlaunchConfig(_ptr=start)
+        assert (config.blockDimY, config.blockDimZ, config.numAttrs, extra) == (1, 1, 0, None)
+        grid = config.gridDimX, config.gridDimY, config.gridDimZ
+        told = config.blockDimX, 1, 1, config.sharedMemBytes, config.hStream, addresses or 0, 0
+        try:
+            return int(self._call("cuLaunchKernel", (function, *grid, *told))[0])
+        except Exception as error:  # cannot pass through C
+            self.errors.append(error)
+            return int(real.CUresult.CUDA_ERROR_UNKNOWN)
 
     def _launch(
         self, function: int, grid: Any, threads: int, shared: int, stream: int, addresses: int,

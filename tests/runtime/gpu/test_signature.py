@@ -1,4 +1,5 @@
-"""The short way's key against the long way's binding: equal keys must mean equal specialisation."""
+"""The short way's key against the long way's binding: equal keys must mean equal specialisation,
+whatever the forms of the calls."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ import blockstep.language as tl
 from blockstep.compiler.frontend.cache import key_of
 from blockstep.runtime.arguments import bind
 from blockstep.runtime.gpu.host_arrays import InPlace
-from blockstep.runtime.gpu.signature import Slow, reader
+from blockstep.runtime.gpu.signature import Form, Slow, form_of, reader
 from blockstep.runtime.gpu.watch import Watch
+from blockstep.runtime.launch_options import split_options
 from blockstep.tools.tensor_descriptor import TensorDescriptor
 from tests.runtime.gpu.arrays import CupyArray, Tensor, install_cupy, install_torch
 from tests.runtime.gpu.recording import recording
@@ -57,6 +59,11 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     install_cupy(monkeypatch, 0)
 
 
+def read(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Key, values and arguments by name of a call."""
+    return reader(function.params, form_of(args, kwargs))(args, kwargs)
+
+
 def values() -> list[Any]:
     api, _ = recording()
     found: list[Any] = [*NUMBERS]
@@ -87,13 +94,14 @@ def long_key(function: Any, value: Any) -> Any:
 @pytest.mark.parametrize("name", KERNELS)
 def test_equal_keys_mean_equal_specialisation(name: str) -> None:
     function = KERNELS[name]
-    read, seen = reader(function.params), []
+    seen = []
     for value in values():
         try:
-            key, (got,), given = read(value)
+            key, (got,), given = read(function, value)
+            assert read(function, a=value)[0] == key
         except (Slow, TypeError, AttributeError):
             continue
-        assert given == (value,)
+        assert given["a"] is value
         if isinstance(value, Tensor) and name != "constant":
             assert got == value.data_ptr()
         seen.append((key, long_key(function, value), value))
@@ -104,13 +112,15 @@ def test_equal_keys_mean_equal_specialisation(name: str) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_common_arguments_of_one_kind_have_one_key(name: str) -> None:
-    read = reader(KERNELS[name].params)
+    def key(value: Any) -> Any:
+        return read(KERNELS[name], value)[0]
+
     if name not in ("constant", "real"):
-        assert read(17)[0] == read(-33)[0]
-        assert read(32)[0] == read(-48)[0]
-        assert (read(17)[0] == read(16)[0]) is (name not in ("plain", "wide"))
+        assert key(17) == key(-33)
+        assert key(32) == key(-48)
+        assert (key(17) == key(16)) is (name not in ("plain", "wide"))
     if name not in ("constant", "wide"):
-        assert read(0.5)[0] == read(2.5)[0]
+        assert key(0.5) == key(2.5)
 
 
 @pytest.mark.parametrize(
@@ -118,27 +128,54 @@ def test_common_arguments_of_one_kind_have_one_key(name: str) -> None:
 )
 def test_what_is_rare_goes_the_long_way(value: Any) -> None:
     with pytest.raises((Slow, AttributeError)):
-        reader(KERNELS["plain"].params)(value)
+        read(KERNELS["plain"], value)
 
 
-def test_python_binds_the_arguments() -> None:
+def test_arguments_are_bound_as_python_does() -> None:
     def kernel(x, n=3, BLOCK: tl.constexpr = 8):
         pass
 
-    read = reader(triton.jit(kernel).params)
-    assert read(2)[1:] == read(n=3, x=2, BLOCK=8)[1:] == ((2, 3, 8), (2, 3, 8))
-    assert read(2)[0] == read(2, BLOCK=8)[0] != read(2, num_warps=8)[0]
-    for args, kwargs in (((), {}), ((1, 2, 3, 4), {}), ((1,), {"x": 1})):
-        with pytest.raises(TypeError):
-            read(*args, **kwargs)
+    function = triton.jit(kernel)
+    told = (2, 3, 8), {"x": 2, "n": 3, "BLOCK": 8}
+    assert read(function, 2)[1:] == read(function, n=3, x=2, BLOCK=8)[1:] == told
+    keys = [read(function, 2), read(function, 2, BLOCK=8), read(function, BLOCK=8, x=2)]
+    assert len({key for key, _, _ in keys}) == 1
+    assert keys[0][0] != read(function, 2, num_warps=8)[0]
+    for form in (Form(0, ()), Form(4, ()), Form(1, ("x",)), Form(0, ("n", "BLOCK"))):
+        with pytest.raises(Slow):
+            reader(function.params, form)
+    for args, kwargs in (((), {}), ((1, 2), {}), ((1,), {"n": 1})):
+        with pytest.raises(KeyError):
+            reader(function.params, Form(1, ()))(args, kwargs)
+    with pytest.raises(KeyError):
+        reader(function.params, Form(1, ("n",)))((1,), {"BLOCK": 1})
+
+
+def test_a_parameter_that_is_an_option_too_is_one_only_by_name() -> None:
+    def kernel(x, num_warps: tl.constexpr, num_stages: tl.constexpr = 2):
+        pass
+
+    function, seen = triton.jit(kernel), []
+    for args, kwargs in (
+        ((1, 8), {}), ((1,), {"num_warps": 8}), ((), {"x": 1, "num_warps": 8}),
+        ((1, 8), {"num_stages": 2}), ((1,), {"num_stages": 2, "num_warps": 8}),
+        ((1, 8), {"maxnreg": 8}), ((1, 8), {"maxnreg": 16}), ((1, 8), {"debug": True}),
+        ((1, 8), {"maxnreg": 8, "num_ctas": 1}), ((1, 8), {"num_ctas": 1, "maxnreg": 8}),
+        ((1, 8), {"num_ctas": True}), ((1, 8), {"debug": 1}),
+    ):  # fmt: skip
+        options, _ = split_options(kwargs, function)
+        seen.append((read(function, *args, **kwargs)[0], repr(options)))
+    for (one, left), (two, right) in itertools.combinations(seen, 2):
+        assert one != two or left == right
+    assert seen[1][0] == seen[2][0] and seen[8][0] == seen[9][0]
 
 
 def test_parameters_may_have_any_name() -> None:
-    def kernel(_, __k0, t, Tensor, constant, _read, options):
+    def kernel(_, a0, t, Tensor, constant, args, options):
         pass
 
-    read = reader(triton.jit(kernel).params)
-    assert read(2, 3, 4, 5, 6, 7, 8, num_warps=2)[1] == (2, 3, 4, 5, 6, 7, 8)
+    told = read(triton.jit(kernel), 2, 3, 4, 5, args=7, constant=6, options=8, num_warps=2)
+    assert told[1] == (2, 3, 4, 5, 6, 7, 8)
 
 
 SIZE = tl.constexpr(4)
@@ -153,9 +190,30 @@ def outer(x):
     tl.store(x, inner(tl.load(x)))
 
 
+class Agreeing(Watch):
+    """A watch whose written condition is held against `holds` whenever it is asked."""
+
+    def __init__(self, function: Any, constants: Any) -> None:
+        super().__init__(function, constants)
+        where = function.__globals__
+        space: dict[str, Any] = {}
+        text = self.condition(where, ("triton",), space)
+        made: dict[str, Any] = {}
+        exec(f"def make({', '.join(space)}):\n return lambda: {text}", where, made)
+        self.written = made["make"](**space)
+
+    def holds(self) -> bool:
+        told = super().holds()
+        try:
+            assert self.written() is told
+        except (NameError, KeyError):
+            assert not told
+        return told
+
+
 def test_a_watch_sees_what_inner_functions_read(monkeypatch: pytest.MonkeyPatch) -> None:
     function = triton.jit(outer)
-    watch = Watch(function, {})
+    watch = Agreeing(function, {})
     assert watch.holds()
     monkeypatch.setitem(outer.__globals__, "SIZE", tl.constexpr(5))
     assert not watch.holds()
@@ -174,12 +232,30 @@ def test_a_watch_sees_captured_values_and_attributes() -> None:
     def kernel(x):
         tl.store(x, captured + Config.SIZE)
 
-    watch = Watch(triton.jit(kernel), {})
+    watch = Agreeing(triton.jit(kernel), {})
     assert watch.holds()
     Config.SIZE = 5
     assert not watch.holds()
     Config.SIZE = 4
     captured = 4
+    assert not watch.holds()
+
+
+LATER: Any = None
+
+
+def test_a_watch_sees_a_name_that_comes_or_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kernel(x):
+        for i in range(4):
+            tl.store(x + i, LATER)
+
+    watch = Agreeing(triton.jit(kernel), {})
+    assert watch.holds()
+    monkeypatch.setitem(kernel.__globals__, "range", range)
+    assert not watch.holds()
+    monkeypatch.undo()
+    assert watch.holds()
+    monkeypatch.delitem(kernel.__globals__, "LATER")
     assert not watch.holds()
 
 
@@ -192,16 +268,16 @@ def test_a_watch_passes_over_what_has_no_source() -> None:
         if USE:
             lost(x)
 
-    assert Watch(triton.jit(kernel), {"USE": False}).holds()
+    assert Agreeing(triton.jit(kernel), {"USE": False}).holds()
 
 
 def test_a_watch_sees_a_new_text() -> None:
     function = triton.jit(outer)
-    watch = Watch(function, {})
+    watch = Agreeing(function, {})
     function._unsafe_update_src(function.src.replace("inner(tl.load(x))", "1"))
     assert not watch.holds()
 
 
 def test_nothing_of_torch_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch")
-    assert reader(KERNELS["plain"].params)(16)[1] == (16,)
+    assert read(KERNELS["plain"], 16)[1] == (16,)
