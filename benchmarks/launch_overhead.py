@@ -67,6 +67,7 @@ def measured(launches: int) -> dict[str, float]:
 
     launcher.fill_whole(frame, 1, 1, 1, stream, values)
     direct = launcher.direct()
+    assert direct is not None, "with several GPUs, let CUDA_VISIBLE_DEVICES name one"
     grid = (1,)
     kept = add[grid]
     return {

@@ -115,6 +115,24 @@ def test_hooks_see_the_call_as_it_was_made(setting: Setting) -> None:
     assert told == [((16,), {"BLOCK": 4}), ((), {"n": 16, "BLOCK": 4})]
 
 
+def test_nothing_is_written_again_for_launches_that_stay_long(setting: Setting) -> None:
+    kernel = fresh()
+    x, out = pair(setting.api)
+    kernel[(1,)](x, out, 16, BLOCK=4)
+    short = kernel.device_caches[SHORT]
+    kernel.add_pre_run_hook(lambda *args, **kwargs: None)
+    for _ in range(2):
+        kernel[(1,)](x, out, 16, BLOCK=4)
+    assert kernel.device_caches[SHORT] is short
+    kernel[(1,)](x, out, 17, BLOCK=4)
+    assert kernel.device_caches[SHORT] is not short
+    kernel.pre_run_hooks.clear()
+    setting.api.calls.clear()
+    for n in (16, 17):
+        kernel[(1,)](x, out, n, BLOCK=4)
+    assert setting.api.calls == ["cuLaunchKernel"] * 2
+
+
 def test_a_refusal_of_the_driver_is_raised_and_the_next_launch_goes_on(setting: Setting) -> None:
     kernel = fresh()
     x, out = pair(setting.api)
