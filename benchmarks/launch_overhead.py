@@ -65,11 +65,17 @@ def measured(launches: int) -> dict[str, float]:
     def bare() -> None:
         api.cuLaunchKernel(first.function, 1, 1, 1, 128, 1, 1, 0, stream, frame.addresses, 0)
 
-    launcher.fill(frame, values)
+    launcher.fill_whole(frame, 1, 1, 1, stream, values)
+    direct = launcher.direct()
+    assert direct is not None, "with several GPUs, let CUDA_VISIBLE_DEVICES name one"
     grid = (1,)
+    kept = add[grid]
     return {
         "kernel[grid](x, y, out, n, BLOCK=128)": microseconds(
             lambda: add[grid](x, y, out, 128, BLOCK=128), launches
+        ),
+        "the same with kernel[grid] kept": microseconds(
+            lambda: kept(x, y, out, 128, BLOCK=128), launches
         ),
         "kernel[lambda meta: ...](...)": microseconds(
             lambda: add[lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),)](
@@ -81,6 +87,9 @@ def measured(launches: int) -> dict[str, float]:
             lambda: launcher.launch(1, 1, 1, stream, values), launches
         ),
         "cuLaunchKernel of cuda.bindings": microseconds(bare, launches),
+        "cuLaunchKernelEx through ctypes": microseconds(
+            lambda: direct.call(frame.start, direct.code, frame.array, None), launches
+        ),
         "torch.add(x, y, out=out)": microseconds(lambda: torch.add(x, y, out=out), launches),
     }
 

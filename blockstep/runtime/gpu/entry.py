@@ -79,7 +79,7 @@ def entry(
     that gives the handle, or None for a launch that has to go the long way. `ask` tells the stream
     by device."""
     launcher, gather = prepared.launcher, prepared.gather
-    text, space = _calling(launcher)
+    ways, space = _calling(launcher)
     space |= gather.space | {
         "slots": faults.slots, "check": faults.check, "frames": launcher.frame,
         "pop": launcher.frames.pop, "push": launcher.frames.append, "ask": ask, "ordinal": launcher.loaded.device.ordinal,
@@ -90,7 +90,7 @@ def entry(
     where = function.__globals__
     taken = {*_LOCAL, *gather.names, *space}
     text = _TEXT.format(
-        **text,
+        **ways,
         holds=prepared.watch.condition(where, taken, space),
         values=", ".join(gather.names),
         parts="".join(f"{part}, " for part in gather.parts),

@@ -32,6 +32,7 @@ from blockstep.runtime.gpu.streams import is_cupy
 from blockstep.runtime.launch_options import OPTIONS
 
 Read = tuple[tuple[Hashable, ...], tuple[Any, ...], dict[str, Any]]
+Described = tuple[Hashable, Hashable, Hashable, Any]  # three parts of the key, and the value
 LOWEST, HIGHEST = types.int32.lowest, types.int32.highest
 LIMITS = (types.int64.lowest, types.int64.highest, types.uint64.highest)
 _PLAIN = (int, bool, str, type(None))
@@ -148,7 +149,7 @@ def _argument(parameter: Parameter, i: int, made: Reading) -> None:
             f"    v{i} = a{i}",
             f"    b{i} = {'True' if unaligned else f'a{i} & 15 == 0'}",
         ]
-    made.lines += ["else:", f"    k{i}, v{i} = other{i}(a{i})", f"    d{i} = b{i} = None"]
+    made.lines += ["else:", f"    k{i}, d{i}, b{i}, v{i} = other{i}(a{i})"]
     made.keys += [f"k{i}", f"d{i}", f"b{i}"]
     made.values.append(f"v{i}")
 
@@ -169,23 +170,26 @@ def constant(value: Any) -> Hashable:
 
 def describe(
     x: Any, keep: bool = False, unaligned: bool = False, fixed: types.dtype | None = None
-) -> tuple[Hashable, Any]:
-    """Key and value of an argument that is no compile-time one. Raises Slow."""
+) -> Described:
+    """Key and value of an argument that is no compile-time one. Raises Slow. Of an array it tells
+    what the statements tell, which may have been written before its library was loaded."""
     kind = x.__class__
     if kind is int:
-        return _integer(x, keep, unaligned, fixed)
-    if kind is float:
-        return (("float", str(fixed)) if fixed is None or fixed.is_floating() else _slow()), x
-    if kind is bool:
-        return ("bool" if fixed is None or fixed.is_int1() else _slow()), x
-    if x is None:
-        return None, None
-    if isinstance(x, tuple):
+        key, x = _integer(x, keep, unaligned, fixed)
+    elif kind is float:
+        key = ("float", str(fixed)) if fixed is None or fixed.is_floating() else _slow()
+    elif kind is bool:
+        key = "bool" if fixed is None or fixed.is_int1() else _slow()
+    elif x is None:
+        key = None
+    elif isinstance(x, tuple):
         parts = [describe(item) for item in x]
-        return (kind, *(key for key, _ in parts)), tuple([value for _, value in parts])
-    if is_descriptor(x):
-        return _descriptor(x, unaligned)
-    return _array(x, unaligned)
+        key, x = (kind, *(part[:3] for part in parts)), tuple([part[3] for part in parts])
+    elif is_descriptor(x):
+        key, x = _descriptor(x, unaligned)
+    else:
+        return _array(x, unaligned)
+    return key, None, None, x
 
 
 def _slow() -> Any:
@@ -210,21 +214,21 @@ def _integer(
     return ("wide" if x <= high else "unsigned", aligned), x
 
 
-def _array(x: Any, unaligned: bool) -> tuple[Hashable, int]:
+def _array(x: Any, unaligned: bool) -> Described:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
         address = x.data_ptr()
-        return (x.dtype, x.get_device(), unaligned or address & 15 == 0), address
+        return x.dtype, x.get_device(), unaligned or address & 15 == 0, address
     if is_cupy(x):
         address = int(x.data.ptr)
-        return (x.dtype, x.device.id, unaligned or address & 15 == 0), address
+        return x.dtype, x.device.id, unaligned or address & 15 == 0, address
     raise Slow
 
 
 def _descriptor(x: Any, unaligned: bool) -> tuple[Hashable, Any]:
-    key, address = _array(x.base, unaligned)
+    *key, address = _array(x.base, unaligned)
     rest = getattr(x, "padding", "zero"), getattr(x, "round_f32_to_tf32", False)
     shape = tuple([int(n) for n in x.shape])
     strides = tuple([int(n) for n in x.strides])
     whole = tuple([n & 15 == 0 for n in shape])
-    return ("descriptor", key, tuple(x.block_shape), whole, rest), (address, shape, strides)
+    return ("descriptor", *key, tuple(x.block_shape), whole, rest), (address, shape, strides)

@@ -184,13 +184,13 @@ class Recording:
 
     def _launch_ex(self, start: int, function: int, addresses: int, extra: int) -> int:
         config = real.CUlaunchConfig(_ptr=start)
-        assert (config.blockDimY, config.blockDimZ, config.numAttrs, extra) == (1, 1, 0, None)
+        assert (config.blockDimY, config.blockDimZ, config.numAttrs) == (1, 1, 0) and not extra
         grid = config.gridDimX, config.gridDimY, config.gridDimZ
         told = config.blockDimX, 1, 1, config.sharedMemBytes, config.hStream, addresses or 0, 0
         try:
             return int(self._call("cuLaunchKernel", (function, *grid, *told))[0])
-        except Exception as error:  # cannot pass through C
-            self.errors.append(error)
+        except (AssertionError, TypeError, ValueError, LookupError, AttributeError) as error:
+            self.errors.append(error)  # it cannot pass through C
             return int(real.CUresult.CUDA_ERROR_UNKNOWN)
 
     def _launch(

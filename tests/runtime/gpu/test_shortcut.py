@@ -115,6 +115,24 @@ def test_hooks_see_the_call_as_it_was_made(setting: Setting) -> None:
     assert told == [((16,), {"BLOCK": 4}), ((), {"n": 16, "BLOCK": 4})]
 
 
+def test_nothing_is_written_again_for_launches_that_stay_long(setting: Setting) -> None:
+    kernel = fresh()
+    x, out = pair(setting.api)
+    kernel[(1,)](x, out, 16, BLOCK=4)
+    short = kernel.device_caches[SHORT]
+    kernel.add_pre_run_hook(lambda *args, **kwargs: None)
+    for _ in range(2):
+        kernel[(1,)](x, out, 16, BLOCK=4)
+    assert kernel.device_caches[SHORT] is short
+    kernel[(1,)](x, out, 17, BLOCK=4)
+    assert kernel.device_caches[SHORT] is not short
+    kernel.pre_run_hooks.clear()
+    setting.api.calls.clear()
+    for n in (16, 17):
+        kernel[(1,)](x, out, n, BLOCK=4)
+    assert setting.api.calls == ["cuLaunchKernel"] * 2
+
+
 def test_a_refusal_of_the_driver_is_raised_and_the_next_launch_goes_on(setting: Setting) -> None:
     kernel = fresh()
     x, out = pair(setting.api)
@@ -148,22 +166,23 @@ def test_numbers_that_have_to_be_rounded_arrive(setting: Setting) -> None:
         assert seen(setting)[0] == (3, 1, 1) and seen(setting)[3] == 5
 
 
-frame = seen0 = handle = v0 = tl.constexpr(1)
+frame = seen0 = seen1 = handle = v0 = tl.constexpr(1)
 
 
 def unlucky(x, n):
-    tl.store(x, frame + seen0 + handle + v0 + n)
+    tl.store(x, frame + seen0 + seen1 + handle + v0 + n)
 
 
-@pytest.mark.parametrize("name", ["frame", "seen0", "handle", "v0"])
+@pytest.mark.parametrize("name", ["frame", "seen0", "seen1", "handle", "v0"])
 def test_outer_names_may_be_those_of_generated_code(
     setting: Setting, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     kernel = triton.jit(unlucky)
     x, _ = pair(setting.api)
-    for _ in range(2):
-        kernel[(1,)](x, 16)
-    assert len(setting.compiled) == 1
+    kernel[(1,)](x, 16)
+    setting.api.calls.clear()
+    kernel[(1,)](x, 16)
+    assert setting.api.calls == ["cuLaunchKernel"]
     monkeypatch.setitem(unlucky.__globals__, name, tl.constexpr(2))
     for _ in range(2):
         kernel[(1,)](x, 16)

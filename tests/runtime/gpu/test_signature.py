@@ -278,6 +278,17 @@ def test_a_watch_sees_a_new_text() -> None:
     assert not watch.holds()
 
 
+def test_what_was_written_before_torch_was_loaded_gives_the_same_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tensor, form = Tensor(recording()[0], np.zeros(8, np.float16)), Form(1, ())
+    wanted = read(KERNELS["plain"], tensor)
+    with monkeypatch.context() as before:
+        before.delitem(sys.modules, "torch")
+        early = reader(KERNELS["plain"].params, form)
+    assert early((tensor,), {}) == wanted
+
+
 def test_nothing_of_torch_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch")
     assert read(KERNELS["plain"], 16)[1] == (16,)
