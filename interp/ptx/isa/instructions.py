@@ -1,0 +1,1 @@
+"""Every file of instructions, loaded: each enters its own into the registry."""
