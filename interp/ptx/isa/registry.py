@@ -2,7 +2,9 @@
 
 A register value is an array of unsigned integers of its width (`.pred`: bool; 8 to 64 bits: uint8
 to uint64; 128 bits: two of 64), one element a thread, or whatever broadcasts to that. Functions
-look at the bits as signed numbers or floats themselves, and give such arrays back.
+look at the bits as signed numbers or floats themselves, and give such arrays back. They expect
+that NumPy's floating-point warnings are off (`np.errstate(all="ignore")`), and never write into
+what they are given; what they give may be what they were given.
 
 An entry of the table is called once for an instruction, decides all that its modifiers say, and
 gives a `Form`: the function to run, and the types of its operands and results. Modifiers that an
@@ -75,7 +77,7 @@ class Form:
 
 
 Maker = Callable[[Instruction], Form]
-_makers: dict[str, Maker] = {}
+_makers: dict[str, list[tuple[frozenset[str], Maker]]] = {}
 _forms: dict[tuple[Any, ...], Form] = {}
 
 WIDTH = {
@@ -89,13 +91,13 @@ _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
-def instruction(*opcodes: str) -> Callable[[Maker], Maker]:
-    """Enter the function that makes the forms of these opcodes."""
+def instruction(*opcodes: str, types: frozenset[str] = frozenset()) -> Callable[[Maker], Maker]:
+    """Enter the function that makes the forms of these opcodes; where `types` are given, of the
+    instructions whose last type is one of them."""
 
     def enter(maker: Maker) -> Maker:
         for opcode in opcodes:
-            if _makers.setdefault(opcode, maker) is not maker:
-                raise ValueError(f"{opcode} is entered twice")
+            _makers.setdefault(opcode, []).append((types, maker))
         return maker
 
     return enter
@@ -107,10 +109,7 @@ def form(i: Instruction) -> Form:
     key = (i.opcode, i.modifiers, arity)
     known = _forms.get(key)
     if known is None:
-        maker = makers().get(i.opcode)
-        if maker is None:
-            raise Unsupported(i.opcode, i.modifiers)
-        known = _forms[key] = maker(i)
+        known = _forms[key] = _maker(i)(i)
     return known
 
 
@@ -119,12 +118,16 @@ def lookup(i: Instruction) -> Compute:
     return form(i).compute
 
 
-def makers() -> dict[str, Maker]:
-    """The whole table, by opcode; the files of instructions are loaded with its first use."""
-    from blockstep.interp.ptx.isa import instructions  # these files enter themselves here
+def _maker(i: Instruction) -> Maker:
+    for types, maker in _makers.get(i.opcode, ()):
+        if not types or i.types and i.types[-1] in types:
+            return maker
+    raise Unsupported(i.opcode, i.modifiers)
 
-    assert instructions
-    return _makers
+
+def opcodes() -> list[str]:
+    """Those that are entered."""
+    return sorted(_makers)
 
 
 class Reader:

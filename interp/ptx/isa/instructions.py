@@ -1,1 +1,0 @@
-"""Every file of instructions, loaded: each enters its own into the registry."""
