@@ -5,7 +5,11 @@ control flow, and nothing is shared with the language's meanings: the two sides 
 disagree.
 """
 
-from blockstep.interp.ptx.isa import arith  # each file enters its own into the registry
+from blockstep.interp.ptx.isa import (
+    approx,
+    arith,
+    floats,
+)  # each file enters its own into the registry
 from blockstep.interp.ptx.isa.registry import Form, Instruction, Unsupported, form, lookup
 
-__all__ = ["Form", "Instruction", "Unsupported", "arith", "form", "lookup"]
+__all__ = ["Form", "Instruction", "Unsupported", "approx", "arith", "floats", "form", "lookup"]

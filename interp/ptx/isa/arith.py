@@ -228,9 +228,7 @@ def sad(i: Instruction) -> Form:
     r = Reader(i)
     type = r.type(*WORDS)
     r.end()
-    return same(
-        type, 3, seen(type, lambda a, b, c: c + (np.maximum(a, b) - np.minimum(a, b)))
-    )
+    return same(type, 3, seen(type, lambda a, b, c: c + (np.maximum(a, b) - np.minimum(a, b))))
 
 
 @instruction("div", "rem", types=INTEGERS)

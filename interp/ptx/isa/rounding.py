@@ -75,7 +75,9 @@ WHOLE: dict[str, Callable[[Array], Array]] = {
     "rz": np.trunc,
     "rm": np.floor,
     "rp": np.ceil,
-    "rna": lambda x: np.trunc(x) + np.where(np.abs(x - np.trunc(x)) >= 0.5, np.copysign(1.0, x), 0.0),
+    "rna": lambda x: (
+        np.trunc(x) + np.where(np.abs(x - np.trunc(x)) >= 0.5, np.copysign(1.0, x), 0.0)
+    ),
 }
 
 
@@ -132,14 +134,20 @@ def to_f32(s: F64, direction: str) -> NDArray[np.float32]:
     if direction == "rn":
         return near
     wide = near.astype(np.float64)
-    too_high, too_low = wide > s, wide < s
-    down, up = np.float32(-np.inf), np.float32(np.inf)
+    return stepped(near, wide > s, wide < s, np.signbit(s), direction)
+
+
+def stepped(near: Array, too_high: Array, too_low: Array, negative: Array, direction: str) -> Array:
+    """A result rounded to nearest, one step back where the direction does not allow that side.
+
+    `too_high`, `too_low`: on which side of the exact result it lies; `negative`: that one's sign."""
     if direction == "rz":
-        too_high, too_low = too_high & (s > 0), too_low & (s < 0)
+        too_high, too_low = too_high & ~negative, too_low & negative
+    limit = np.asarray(np.inf, near.dtype)
     if direction != "rp":
-        near = np.where(too_high, np.nextafter(near, down), near)
+        near = np.where(too_high, np.nextafter(near, -limit), near)
     if direction != "rm":
-        near = np.where(too_low, np.nextafter(near, up), near)
+        near = np.where(too_low, np.nextafter(near, limit), near)
     return near
 
 
