@@ -2,14 +2,11 @@
 
 `lookup(instruction)` gives the function that computes one; nothing here knows threads, memory or
 control flow, and nothing is shared with the language's meanings: the two sides must be able to
-disagree.
+disagree. Each file enters its instructions into the registry when it is loaded, here.
 """
 
-from blockstep.interp.ptx.isa import (
-    approx,
-    arith,
-    floats,
-)  # each file enters its own into the registry
+from blockstep.interp.ptx.isa import approx, arith, compare, cvt, floats, logic, mma
 from blockstep.interp.ptx.isa.registry import Form, Instruction, Unsupported, form, lookup
 
-__all__ = ["Form", "Instruction", "Unsupported", "approx", "arith", "floats", "form", "lookup"]
+__all__ = ["Form", "Instruction", "Unsupported", "form", "lookup"]
+__all__ += ["approx", "arith", "compare", "cvt", "floats", "logic", "mma"]
