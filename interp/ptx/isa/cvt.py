@@ -7,7 +7,7 @@ PTX ISA, "Data Movement and Conversion Instructions: cvt". Between integers valu
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -90,9 +90,8 @@ def _to_integer(r: Reader) -> Form:
     to, source = r.type(*INTEGERS), r.type(*INTEGERS)
     r.end()
     view, target = number(source), number(to)
-    low, high = (
-        op(pair) for op, pair in zip((max, min), zip(limits(to), limits(source)), strict=True)
-    )
+    (to_low, to_high), (low, high) = limits(to), limits(source)
+    low, high = max(low, to_low), min(high, to_high)
     back = unsigned(to)
 
     def run(a: Bits) -> Bits:
@@ -195,7 +194,7 @@ def _float_to_float(r: Reader) -> Form:
     r.only(bool(direction) == narrows and not (whole and (direction or to != source)))
     if to == source and not whole and not around.sat:
         return _form(to, source, (lambda a: flushed(to, a)) if ftz else lambda a: a)
-    convert = _converter(to, source, direction or "rn")
+    convert = _converter(to, source, direction or "rn", finite)
     step = WHOLE[whole[:2]] if whole else None
     load, store = LOAD[source], STORE[to]
 
@@ -217,23 +216,22 @@ def _limited(x: Array, to: str, around: Wrapping, finite: bool) -> Array:
     return clamped(x) if around.relu else x
 
 
-def _converter(to: str, source: str, direction: str) -> Callable[[Array], Array]:
+def _converter(to: str, source: str, direction: str, finite: bool) -> Callable[[Array], Array]:
     """Carrier to carrier; the store rounds halves to nearest, and keeps what is rounded already."""
     if to == source:
-        return lambda x: x
+        return _kept
     if to == "f64":
         return lambda x: x.astype(np.float64)
     if source == "f64" or direction != "rn":
         return lambda x: _narrow(x.astype(np.float64), to, direction)
-    if to in ("f16", "bf16"):
-        return _rounding_f32(to)
-    return lambda x: x
+    if finite:  # rounded before it is limited: what lies just above the largest may round to it
+        load, store = LOAD[to], STORE[to]
+        return lambda x: load(store(x))
+    return _kept
 
 
-def _rounding_f32(to: str) -> Callable[[Array], Array]:
-    """Rounded before it is limited: a number just above the largest may round to it, or to inf."""
-    load, store = LOAD[to], STORE[to]
-    return lambda x: load(store(x))
+def _kept(x: Array) -> Array:
+    return x
 
 
 def _tf32(r: Reader) -> Form:
@@ -290,20 +288,13 @@ def _unpacking() -> set[tuple[str, str]]:
 
 
 def _halves_of_f32(to: str, direction: str, relu: bool, finite: bool) -> Compute:
-    convert, around = _converter(to, "f32", direction), Wrapping(relu=relu)
+    convert, around = _converter(to, "f32", direction, finite), Wrapping(relu=relu)
     store = STORE[to]
-    if direction == "rn" and not (relu or finite):
-        convert = load_identity  # the store rounds
 
     def half(x: Bits) -> Bits:
         return store(_limited(convert(load_f32(x)), to, around, finite)).astype(np.uint32)
 
     return lambda a, b: (half(a) << 16) | half(b)
-
-
-def load_identity(x: Array) -> Array:
-    """The carrier as it is."""
-    return x
 
 
 def _pack_small(to: str, source: str, direction: str, relu: bool, finite: bool) -> Form:
@@ -333,7 +324,7 @@ def _pack_small(to: str, source: str, direction: str, relu: bool, finite: bool) 
     return _form(to, source, of_pair)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _codes(name: str, direction: str, relu: bool, finite: bool) -> Bits:
     """The code of every bf16 number."""
     every = load_bf16(np.arange(1 << 16, dtype=np.uint16)).astype(np.float64)
