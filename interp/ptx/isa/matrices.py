@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from blockstep.interp.ptx.decode import Decoder, Effect, effect
+from blockstep.interp.ptx.decode import Decoder, Effect, effect, flow_parts
 from blockstep.interp.ptx.frame import LANES, Bits, Frame, Mask
 from blockstep.interp.ptx.isa.memory import SPACES
-from blockstep.interp.ptx.isa.registry import Instruction
+from blockstep.interp.ptx.isa.registry import Instruction, Unsupported, form
 from blockstep.interp.ptx.isa.warps import members, spread
 from blockstep.interp.ptx.memory import item
 
@@ -100,5 +100,29 @@ def move_matrix(i: Instruction, d: Decoder) -> Effect:
         members(frame, mask, _EVERY, place)
         rows = np.ascontiguousarray(frame.warps.to(frame.regs[source]))
         spread(frame, put, _turned(rows, 1).view(np.uint32).reshape(-1, LANES), mask)
+
+    return run
+
+
+@effect("mma")
+def multiply(i: Instruction, d: Decoder) -> Effect:
+    """`mma.sync.aligned...`: all lanes of every warp."""
+    try:
+        found = form(i)
+    except Unsupported:
+        return d.fail(i.name)  # type: ignore[no-any-return]
+    given = [*flow_parts(i.operands[1:])]
+    if len(given) != len(found.sources):
+        d.fail(f"{i.name} with {len(given)} sources")
+    sources = [d.source(o, t) for o, t in zip(given, found.sources, strict=True)]
+    ends = zip(flow_parts(i.operands[:1]), found.results, strict=True)
+    puts = [d.result(end, t) for end, t in ends]
+    place = d.place
+
+    def run(frame: Frame, mask: Mask) -> None:
+        members(frame, mask, _EVERY, place)
+        rows = found.compute(*[frame.warps.to(frame.regs[s]) for s in sources])
+        for put, row in zip(puts, rows, strict=True):
+            spread(frame, put, row, mask)
 
     return run
