@@ -6,6 +6,8 @@ the launch itself leaves in memory.
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -134,9 +136,9 @@ class Outcome:
 
 
 @contextmanager
-def outcomes(**options: Any) -> Iterator[list[Outcome]]:
+def outcomes(into: list[Outcome] | None = None, **options: Any) -> Iterator[list[Outcome]]:
     """Launches inside also run as PTX; the list takes what became of them."""
-    found: list[Outcome] = []
+    found: list[Outcome] = [] if into is None else into
     (before,) = language_function._launchers
 
     def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
@@ -163,7 +165,8 @@ def _run(function: Any, args: Any, kwargs: Any, grid: Any, options: Any) -> Outc
     try:
         made = compiled(function, args, kwargs, grid, **options)
         text = made.text
-        report = made.run()
+        with contextlib.redirect_stdout(io.StringIO()):
+            report = made.run()
     except Exception as error:  # noqa: BLE001  (a test says which errors it allows)
         notes = "; ".join(getattr(error, "__notes__", ()))
         return Outcome(function.__name__, f"{type(error).__name__}: {error} {notes}", (), text)

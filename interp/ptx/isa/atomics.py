@@ -185,7 +185,7 @@ class _Act:
             lanes = by[first : first + count]
             at = index[lanes[0]]
             chain = np.concatenate([typed[at : at + 1], values[lanes]]).view(kind)
-            chain = ufunc.accumulate(chain).view(typed.dtype)
+            chain = ufunc.accumulate(chain, dtype=kind).view(typed.dtype)
             old[lanes], typed[at] = chain[:-1], chain[-1]
         return old
 
