@@ -136,6 +136,7 @@ class Decoder:
         self._before: list[Step] = []  # steps that the running statement needs first
         self._temporary: list[int] = []
         self._touched: set[int] = set()
+        self._guard: tuple[int | None, bool] = None, False  # of the running statement
 
     def program(self) -> Program:
         """The whole kernel."""
@@ -248,13 +249,14 @@ class Decoder:
     def _watched(self, slot: int) -> int:
         """A register that may not have been written yet: told where it is read."""
         empty, place, made = self.made.unwritten[slot], self.place, self.temporary()
+        guard, negated = self._guard
 
         def run(frame: Frame) -> None:
             value = frame.regs[slot]
             if value is None or value is empty:
-                frame.batch.report(
-                    frame, "uninitialised", "register", np.ones((1, 1), bool), None, place
-                )
+                reading = np.ones((1, 1), bool) if guard is None else frame.regs[guard] != negated
+                if reading.any():
+                    frame.batch.report(frame, "uninitialised", "register", reading, None, place)
                 value = empty
             frame.regs[made] = value
 
@@ -336,6 +338,7 @@ class Decoder:
         i = statement.instruction
         maker = _effects.get(i.opcode)
         guard = None if statement.guard is None else self.register(statement.guard)
+        self._guard = guard, statement.negated
         if maker is not None:
             return _guarded_effect(maker(i, self), guard, statement.negated)
         if i.opcode == flow.COPY:
@@ -382,6 +385,7 @@ class Decoder:
         if statement is None:
             return End("fall", self.place, next=-1 if next is None else next)
         self.place = self._place(statement)
+        self._guard = None, False
         i, guard = statement.instruction, statement.guard
         kind = {"bra": "branch", "brx": "indexed", "ret": "exit", "exit": "exit"}.get(
             i.opcode, "barrier"

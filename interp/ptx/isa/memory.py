@@ -10,6 +10,7 @@ import numpy as np
 
 from blockstep.interp.ptx.decode import Decoder, Effect, effect
 from blockstep.interp.ptx.frame import Bits, Frame, Mask
+from blockstep.interp.ptx.isa.mbarriers import Mbarriers, located
 from blockstep.interp.ptx.isa.registry import WIDTH, Instruction, unsigned
 from blockstep.interp.ptx.memory import WINDOWS, item
 
@@ -68,20 +69,25 @@ def load(i: Instruction, d: Decoder) -> Effect:
 
 @effect("st")
 def store(i: Instruction, d: Decoder) -> Effect:
-    """`st.space.type [a], b`."""
-    space, count, type = known(i, d)
+    """`st.space.type [a], b`; `st.async` tells its bytes to an mbarrier."""
+    space, count, type = known(i, d, frozenset({"async", "mbarrier::complete_tx::bytes"}))
     if space == "param":
         d.fail(i.name)
     address, place = d.address(i.operands[0]), d.place
     given = i.operands[1] if isinstance(i.operands[1], tuple) else (i.operands[1],)
     sources = [d.source(one, type) for one in given]
     kind, whole = unsigned(type), item(count * WIDTH[type] // 8)
+    signal = d.address(i.operands[2]) if "async" in i.modifiers else None
 
     def run(frame: Frame, mask: Mask) -> None:
         values = packed([frame.regs[s] for s in sources], kind, whole)
         if mask is not None:
             values = frame.active(values, mask)
         frame.batch.memory.store(frame, space, address(frame), values, mask, place)
+        if signal is not None:
+            where = located(frame, signal(frame), mask)
+            sizes = np.full(where[0].size, whole.itemsize, np.int64)
+            Mbarriers.of(frame.batch).complete(frame, where, sizes, mask, place)
 
     return run
 

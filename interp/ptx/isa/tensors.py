@@ -58,13 +58,14 @@ def _load(i: Instruction, d: Decoder, multicast: bool) -> Effect:
             if ranks is None:
                 _read(frame, lanes, tensor, coordinates, target, bar, place)
                 continue
-            wanted = frame.active(frame.regs[ranks], lanes)
             for rank in range(frame.batch.cluster):
-                if (wanted >> rank & 1).all():
+                told = (frame.full(frame.regs[ranks]) >> rank & 1) != 0
+                if (lanes & told).any():
                     step = target.dtype.type((rank + 1) << RANK_SHIFT)
                     low = target.dtype.type((1 << RANK_SHIFT) - 1)
                     there = (target & low) + step, (bar & low) + step
-                    _read(frame, lanes, tensor, coordinates, *there, place)
+                    some = coordinates[told[lanes]]
+                    _read(frame, lanes & told, tensor, some, *there, place)
 
     return run
 
