@@ -58,7 +58,8 @@ class Wrapping:
 
 def saturated(r: Array) -> Array:
     """`.sat`: to [0, 1]; NaN and -0 are +0."""
-    return np.fmax(np.fmin(r, r.dtype.type(1)), r.dtype.type(0)) + r.dtype.type(0)
+    # fmax first: it turns NaN into 0.
+    return np.fmin(np.fmax(r, r.dtype.type(0)), r.dtype.type(1)) + r.dtype.type(0)
 
 
 def clamped(r: Array) -> Array:
@@ -175,7 +176,7 @@ def _directed_f64(name: str, direction: str) -> Operation:
     if name == "rcp":
         divide = _directed_f64("div", direction)
         return lambda x: divide(np.float64(1), x)
-    plain = _PLAIN.get(name, lambda a, b, c: a * b + c)
+    plain = _PLAIN.get(name, exact.plain_fma)
     return lambda *x: exact.computed(name, plain(*x), direction, *x)
 
 
