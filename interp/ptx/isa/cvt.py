@@ -327,8 +327,8 @@ def _pack_small(to: str, source: str, direction: str, relu: bool, finite: bool) 
 @cache
 def _codes(name: str, direction: str, relu: bool, finite: bool) -> Bits:
     """The code of every bf16 number."""
-    every = load_bf16(np.arange(1 << 16, dtype=np.uint16)).astype(np.float64)
     with np.errstate(all="ignore"):
+        every = load_bf16(np.arange(1 << 16, dtype=np.uint16)).astype(np.float64)
         if name == "ue8m0":
             return small.encode_scale(every, direction, finite)
         return small.encode(every, name, direction, relu)
