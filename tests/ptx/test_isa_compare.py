@@ -33,7 +33,7 @@ def test_integers_are_compared_as_their_type_says(type: str) -> None:
             assert run(f"setp.{name}.{type}", a, b) == [ORDER[same](*n) for n in numbers]
 
 
-def special(type: str) -> list[int]:
+def special(type: str) -> Any:
     """Numbers of both signs, zeros, subnormals, infinities and NaN."""
     if type in ("f32", "f64"):
         values = [0.0, 1.0, 1.5, 2.0**-130, 2.0**-149, 3e38, np.inf, np.nan]

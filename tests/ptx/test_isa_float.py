@@ -279,7 +279,7 @@ def _half_pairs(type: str) -> list[list[int]]:
     return [a, b + few * len(few)]
 
 
-def _exactly(operation: Callable[..., Any], type: str, *columns: list[int]) -> list[int]:
+def _exactly(operation: Callable[..., Any], type: str, *columns: list[int]) -> Any:
     """f64 results are exact for sums and products of halves; f16 and bf16 numbers for the rest
     are found by comparing with the middle between neighbours, all of them in a table."""
     numbers = _table(type)
@@ -294,7 +294,7 @@ def _table(type: str) -> Any:
     return (every.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
 
 
-def _nearest(values: Any, type: str) -> list[int]:
+def _nearest(values: Any, type: str) -> Any:
     e, m = FLOAT[type]
     infinite = ((1 << e) - 1) << m
     sizes = _table(type)[:infinite]
@@ -494,7 +494,9 @@ def test_operands_of_different_shapes_are_broadcast() -> None:
     b = np.arange(4, dtype=np.uint32)[None] | 0x44000000
     got = f.compute(a, b, np.zeros((1, 1), np.uint32))
     assert got.shape == (3, 4)
-    assert (got == f.compute(*(np.broadcast_to(x, (3, 4)) for x in (a, b, np.uint32([[0]]))))).all()
+    assert (
+        got == f.compute(*(np.broadcast_to(x, (3, 4)) for x in (a, b, np.zeros((1, 1), np.uint32))))
+    ).all()
 
 
 def test_half_registers_may_be_strided() -> None:

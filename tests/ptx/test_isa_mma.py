@@ -154,7 +154,12 @@ def _operands(shape: str, a: str, b: str, warps: int = 3) -> tuple[Any, Any, lis
     random = np.random.default_rng(0)
     of_a, of_b = _codes(random, a, (warps, m, k)), _codes(random, b, (warps, k, 8))
     per_a, per_b = (max(1, 32 // matrices.BITS[t]) for t in (a, b))
-    x = _spread(of_a, m * k // 32 // per_a, a, lambda *at: matrices.a_position(*at, rows=m))
+    x = _spread(
+        of_a,
+        m * k // 32 // per_a,
+        a,
+        lambda lane, r, slot, per: matrices.a_position(lane, r, slot, per, m),
+    )
     y = _spread(of_b, 8 * k // 32 // per_b, b, matrices.b_position)
     return MEANINGS[a](of_a), MEANINGS[b](of_b), x + y, m
 

@@ -107,9 +107,11 @@ def _and_opposite(compare: Compute) -> Compute:
 
 
 def _of_both(compare: Compute) -> Compute:
-    low = lambda x: x.astype(np.uint16)  # noqa: E731
-    high = lambda x: (x >> 16).astype(np.uint16)  # noqa: E731
-    return lambda a, b: (compare(low(a), low(b)), compare(high(a), high(b)))  # type: ignore[return-value]
+    def run(a: Bits, b: Bits) -> tuple[Bits, Bits]:
+        low = compare(a.astype(np.uint16), b.astype(np.uint16))
+        return low, compare((a >> 16).astype(np.uint16), (b >> 16).astype(np.uint16))
+
+    return run
 
 
 def _joined(compare: Compute, join: str, type: str, two: bool) -> Form:
@@ -178,7 +180,7 @@ def slct(i: Instruction) -> Form:
     flush = partial(flushed, "f32")
     chosen: Compute = flush if ftz else lambda c: c
     return Form(
-        lambda a, b, c: np.where(chosen(c).view(view) >= 0, a, b),  # type: ignore[union-attr]
+        lambda a, b, c: np.where(chosen(c).view(view) >= 0, a, b),
         (type, type, by),
         (type,),
     )

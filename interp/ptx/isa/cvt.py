@@ -305,11 +305,11 @@ def _pack_small(to: str, source: str, direction: str, relu: bool, finite: bool) 
     table = _codes(name, direction, relu, finite)
     upper = 4 if name == "e2m1" else 8
 
-    def code(x: Bits) -> Bits:
+    def code(x: Bits) -> Any:
         odd = (x >> 16) | ((x & np.uint32(0xFFFF)) != 0)
         return table[odd]
 
-    def joined(a: Bits, b: Bits) -> Bits:
+    def joined(a: Bits, b: Bits) -> Any:
         register = unsigned(to)
         return (code(a).astype(register) << upper) | code(b)
 
@@ -317,7 +317,7 @@ def _pack_small(to: str, source: str, direction: str, relu: bool, finite: bool) 
         return _form(to, "f32", joined, 2)
     load = load_f16 if source == "f16x2" else load_bf16
 
-    def of_pair(a: Bits) -> Bits:
+    def of_pair(a: Bits) -> Any:
         high, low = ((a >> 16).astype(np.uint16), a.astype(np.uint16))
         return joined(load(high).view(np.uint32), load(low).view(np.uint32))
 

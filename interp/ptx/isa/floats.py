@@ -56,13 +56,13 @@ class Wrapping:
         return run
 
 
-def saturated(r: Array) -> Array:
+def saturated(r: Array) -> Any:
     """`.sat`: to [0, 1]; NaN and -0 are +0."""
     # fmax first: it turns NaN into 0.
     return np.fmin(np.fmax(r, r.dtype.type(0)), r.dtype.type(1)) + r.dtype.type(0)
 
 
-def clamped(r: Array) -> Array:
+def clamped(r: Array) -> Any:
     """`.relu`: negative numbers and -0 are +0; NaN stays."""
     return np.maximum(r, r.dtype.type(0)) + r.dtype.type(0)
 
@@ -118,22 +118,13 @@ def fma(i: Instruction) -> Form:
 
 @instruction("div", types=FLOATS)
 def div(i: Instruction) -> Form:
-    """`div.rnd{.ftz}.type d, a, b`: d = a / b, of f32 and f64; `.approx`, `.full`: see `approx`."""
-    from blockstep.interp.ptx.isa import approx  # it stands on this file
-
-    if {"approx", "full"} & set(i.modifiers):
-        return approx.div(i)
+    """`div.rnd{.ftz}.type d, a, b`: d = a / b, of f32 and f64."""
     return _rounded_form(i, "div", 2)
 
 
 @instruction("sqrt", "rcp", types=FLOATS)
 def sqrt(i: Instruction) -> Form:
-    """`sqrt.rnd{.ftz}.type d, a`: the square root; `rcp`: d = 1 / a; of f32 and f64. `.approx`: see
-    `approx`."""
-    from blockstep.interp.ptx.isa import approx  # it stands on this file
-
-    if "approx" in i.modifiers:
-        return approx.unary(i)
+    """`sqrt.rnd{.ftz}.type d, a`: the square root; `rcp`: d = 1 / a; of f32 and f64."""
     return _rounded_form(i, i.opcode, 1)
 
 
@@ -217,7 +208,7 @@ def _sqrt_directed(direction: str, a: Array) -> Array:
 
 
 def _rcp_directed(direction: str, a: Array) -> Array:
-    return _div_directed(direction, np.float32(1), a)
+    return _div_directed(direction, np.ones((), np.float32), a)
 
 
 _DIRECTED: dict[str, Operation] = {
@@ -239,7 +230,7 @@ def _fma_f16(a: Array, b: Array, c: Array) -> Array:
     return _fma_odd(a, b, c)  # f64 to f16 is rounded once
 
 
-def _fma_bf16(a: Array, b: Array, c: Array) -> Array:
+def _fma_bf16(a: Array, b: Array, c: Array) -> Any:
     return odd_to_f32(_fma_odd(a, b, c))
 
 
@@ -308,8 +299,8 @@ def sign(i: Instruction) -> Form:
     if not ftz:
         return same(type, 1, plain)
     part = apart(type)
-    flush = partial(flushed, part)
-    flush = halved(part, flush) if part != type else flush
+    one: Compute = partial(flushed, part)
+    flush = halved(part, one) if part != type else one
     return same(type, 1, lambda a: plain(flush(a)))
 
 
