@@ -124,3 +124,8 @@ def test_selection() -> None:
 def test_forms_that_are_not_there_are_refused(name: str) -> None:
     with pytest.raises(Unsupported):
         form(written(name))
+
+
+def test_one_predicate_of_two_halves_is_that_of_the_lower() -> None:
+    assert run("setp.eq.f16x2", [0x3C00_0000], [0]) == [True]
+    assert run("set.eq.and.f16x2.f16x2", [0x3C00_0000] * 2, [0] * 2, [0, 1]) == [0, 0x3C00]

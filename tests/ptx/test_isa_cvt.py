@@ -360,3 +360,9 @@ def test_any_f64_is_narrowed_rounded_once(x: int, direction: str) -> None:
 def test_forms_that_are_not_there_are_refused(name: str) -> None:
     with pytest.raises(Unsupported):
         form(written(name))
+
+
+def test_between_halves_nearest_is_what_no_direction_means() -> None:
+    every = list(range(0, 1 << 16, 3))
+    assert run("cvt.bf16.f16", every) == run("cvt.rn.bf16.f16", every)
+    assert run("cvt.f16.bf16", every) == run("cvt.rn.f16.bf16", every)

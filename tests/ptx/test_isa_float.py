@@ -511,8 +511,19 @@ def test_half_registers_may_be_strided() -> None:
 @pytest.mark.parametrize("name", ("fma.f32", "add.rz.f16", "add.ftz.f64", "mul.sat.f64", "div.f32",
                                   "div.rn.f16", "sqrt.f32", "add.relu.f16", "fma.rn.relu.f32",
                                   "add.ftz.bf16", "add.sat.bf16", "min.NaN.f64", "min.abs.f32",
-                                  "add.f32.f16", "fma.rn.oob.f16", "add.rna.f32", "testp.odd.f32",
+                                  "mul.f32.f16", "fma.rn.oob.f16", "add.rna.f32", "testp.odd.f32",
                                   "min.xorsign.f32", "mad.rn.f16", "abs.f32x2"))  # fmt: skip
 def test_forms_that_are_not_there_are_refused(name: str) -> None:
     with pytest.raises(Unsupported):
         form(written(name))
+
+
+def test_halves_may_be_added_to_f32() -> None:
+    one_half, two = column([0.5, 2.0], "f32")
+    assert run("add.f32.f16", [0x3C00, 0x7E00], [one_half] * 2) == [
+        *column([1.5], "f32"),
+        0x7FFFFFFF,
+    ]
+    assert run("sub.rz.f32.bf16", [0x3F80], [two]) == column([-1.0], "f32")
+    assert run("fma.rn.sat.f32.f16", [0x3C00], [0x4000], [one_half]) == column([1.0], "f32")
+    assert run("fma.rn.f32.bf16", [0x3F80], [0x4000], [one_half]) == column([2.5], "f32")

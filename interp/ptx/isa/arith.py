@@ -23,7 +23,7 @@ from blockstep.interp.ptx.isa.registry import (
 from blockstep.interp.ptx.isa.views import INTEGERS, apart, halved, number, seen
 
 WORDS = ("u16", "s16", "u32", "s32", "u64", "s64")
-CARRIED = ("u32", "s32", "b32", "u64", "s64", "b64")
+CARRIED = ("u32", "s32", "u64", "s64")
 
 
 def same(type: str, count: int, compute: Compute) -> Form:
@@ -51,11 +51,12 @@ def _clipped(compute: Callable[..., Any]) -> Compute:
 @instruction("add", "sub", types=INTEGERS)
 def add(i: Instruction) -> Form:
     """`add{.sat}.type d, a, b`: d = a + b; `sub`: d = a - b; `.sat` (s32 only) clips to
-    MININT…MAXINT; `.u16x2`, `.s16x2`: both halves; `.cc` also gives the carry or the borrow."""
+    MININT…MAXINT; `add` of `.u16x2`, `.s16x2`: both halves; `.cc` also gives the carry or the borrow."""
     r = Reader(i)
     operation = np.add if i.opcode == "add" else np.subtract
     carry, saturated = r.flag("cc"), r.flag("sat")
-    type = r.type(*CARRIED) if carry else r.type(*WORDS, "u16x2", "s16x2")
+    pairs = ("u16x2", "s16x2") if i.opcode == "add" else ()
+    type = r.type(*CARRIED) if carry else r.type(*WORDS, *pairs)
     r.only(not saturated or type == "s32" and not carry)
     r.end()
     if carry:

@@ -189,9 +189,11 @@ def _float_to_float(r: Reader) -> Form:
     r.only(not ftz or "f32" in (to, source))
     r.only(not (around.sat and (around.relu or finite)))
     r.only(not (finite or around.relu) or to in ("f16", "bf16") and source == "f32")
+    r.only(not (around.sat and to == "bf16") and not (whole and to != source))
     r.end()
-    narrows = WIDTH[to] < WIDTH[source] or {to, source} == {"f16", "bf16"}
-    r.only(bool(direction) == narrows and not (whole and (direction or to != source)))
+    narrows = WIDTH[to] < WIDTH[source]
+    # Between f16 and bf16 a direction may be there; without, it is nearest (as ptxas has it).
+    r.only(bool(direction) == narrows or to != source and WIDTH[to] == WIDTH[source])
     if to == source and not whole and not around.sat:
         return _form(to, source, (lambda a: flushed(to, a)) if ftz else lambda a: a)
     convert = _converter(to, source, direction or "rn", finite)

@@ -89,11 +89,13 @@ def _checked(r: Reader, type: str, around: Wrapping) -> None:
 @instruction("add", "sub", "mul", types=FLOATS)
 def add(i: Instruction) -> Form:
     """`add{.rnd}{.ftz}{.sat}.type d, a, b`: d = a + b; `sub`: a - b; `mul`: a · b. Rounded to
-    nearest by default; f16 and bf16 always."""
+    nearest by default; f16 and bf16 always. `add.f32.f16 d, a, c`: a is an f16 or a bf16."""
     r = Reader(i)
     direction = r.one(*DIRECTIONS) or "rn"
     around = _wrapping(r)
     type = r.type(*HALF, "f32", "f64", "f32x2")
+    if r.left and type == "f32" and i.opcode != "mul":
+        return _mixed(r, 1, _operation(i.opcode, "f32", direction), around, ("f32",))
     r.only(not around.relu and (type not in HALF or direction == "rn"))
     _checked(r, type, around)
     return floating(type, 2, _operation(i.opcode, apart(type), direction), around)
@@ -102,11 +104,14 @@ def add(i: Instruction) -> Form:
 @instruction("fma", "mad", types=FLOATS)
 def fma(i: Instruction) -> Form:
     """`fma.rnd{.ftz}{.sat}.type d, a, b, c`: d = a · b + c, rounded once; `.relu` (halves) puts 0
-    for a negative result. `mad` of floats is the same."""
+    for a negative result. `mad` of floats is the same. `fma.rnd.f32.f16 d, a, b, c`: a and b are of
+    f16 or bf16."""
     r = Reader(i)
     direction = r.needs(*DIRECTIONS)
     around = _wrapping(r)
     type = r.type(*HALF, "f32", "f64", "f32x2")
+    if r.left and type == "f32" and i.opcode == "fma":
+        return _mixed(r, 2, _operation("fma", "f32", direction), around, ("f32",))
     r.only(i.opcode == "fma" or type in ("f32", "f64"))
     r.only(type not in HALF or direction == "rn")
     _checked(r, type, around)
@@ -114,6 +119,22 @@ def fma(i: Instruction) -> Form:
     if part in HALF:
         return floating(type, 3, _fma_f16 if part == "f16" else _fma_bf16, around)
     return floating(type, 3, _operation("fma", part, direction), around)
+
+
+def _mixed(
+    r: Reader, halves: int, operation: Operation, around: Wrapping, rest: tuple[str, ...]
+) -> Form:
+    """An operation of f32 whose first operands are halves, which f32 holds exactly."""
+    source = r.type("f16", "bf16")
+    r.only(not around.ftz and not around.relu)
+    r.end()
+    load = LOAD[source]
+    compute = around.around("f32", operation)
+
+    def run(*x: Bits) -> Any:
+        return compute(*(load(v).view(np.uint32) for v in x[:halves]), *x[halves:])
+
+    return Form(run, (source,) * halves + rest, ("f32",))
 
 
 @instruction("div", types=FLOATS)

@@ -60,7 +60,7 @@ def lop3(i: Instruction) -> Form:
     """`lop3.b32 d, a, b, c, immLut`: bit (4a + 2b + c) of the table, for every bit of a, b, c;
     `lop3.BoolOp.b32 d|p, a, b, c, immLut, q` also p = (d != 0) BoolOp q."""
     r = Reader(i)
-    join = r.one("and", "or", "xor")
+    join = r.one("and", "or")
     r.type("b32")
     r.end()
     four = ("b32", "b32", "b32", "b32")
