@@ -243,16 +243,27 @@ _DIRECTED: dict[str, Operation] = {
 }
 
 
-def _fma_odd(a: Array, b: Array, c: Array) -> Array:
-    return rounding.added(np.multiply(a, b, dtype=np.float64), c.astype(np.float64))
-
-
 def _fma_f16(a: Array, b: Array, c: Array) -> Array:
-    return _fma_odd(a, b, c)  # f64 to f16 is rounded once
+    """Products of f16 are exact in f32, and sums of them have errors that are: rounded to odd there
+    (24 bits; 13 would do), the store rounds them."""
+    s, error = rounding.two_sum(a * b, c)
+    return rounding.to_odd(s, error)
 
 
-def _fma_bf16(a: Array, b: Array, c: Array) -> Any:
-    return odd_to_f32(_fma_odd(a, b, c))
+def _fma_bf16(a: Array, b: Array, c: Array) -> Array:
+    """The same of bf16, whose numbers reach as far as f32's: what comes near the ends of the range
+    goes through f64."""
+    product = a * b
+    s, error = rounding.two_sum(product, c)
+    result = rounding.to_odd(s, error)
+    size = np.maximum(np.abs(product), np.abs(c))
+    doubtful = ~(size < np.float32(2.0**120)) | (np.abs(product) < np.float32(2.0**-100))
+    doubtful &= (a != 0) & (b != 0)
+    if doubtful.any():
+        at = np.nonzero(doubtful)
+        a, b, c = (np.broadcast_to(x, doubtful.shape)[at].astype(np.float64) for x in (a, b, c))
+        result[at] = odd_to_f32(rounding.added(a * b, c))
+    return result
 
 
 @instruction("min", "max", types=FLOATS)
