@@ -145,7 +145,7 @@ def rounded(x: Fraction, type: str, direction: str) -> int:
     return sign | (low + upward)
 
 
-def column(values: Sequence[float], type: str) -> list[int]:
+def column(values: Any, type: str) -> Any:
     """The bits of floats in f32 or f64."""
     kind = {"f32": np.float32, "f64": np.float64}[type]
     with np.errstate(all="ignore"):

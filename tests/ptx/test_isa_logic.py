@@ -19,9 +19,9 @@ BITS = ("b16", "b32", "b64")
 def test_bitwise_operations(type: str) -> None:
     a, b = pairs(WIDTH[type]) if type != "pred" else ([0, 0, 1, 1], [0, 1, 0, 1])
     mask = (1 << WIDTH[type]) - 1 if type != "pred" else 1
-    assert run(f"and.{type}", a, b) == [x & y for x, y in zip(a, b)]
-    assert run(f"or.{type}", a, b) == [x | y for x, y in zip(a, b)]
-    assert run(f"xor.{type}", a, b) == [x ^ y for x, y in zip(a, b)]
+    assert run(f"and.{type}", a, b) == [x & y for x, y in zip(a, b, strict=True)]
+    assert run(f"or.{type}", a, b) == [x | y for x, y in zip(a, b, strict=True)]
+    assert run(f"xor.{type}", a, b) == [x ^ y for x, y in zip(a, b, strict=True)]
     assert run(f"not.{type}", a) == [~x & mask for x in a]
     if type != "pred":
         assert run(f"cnot.{type}", a) == [int(x == 0) for x in a]
@@ -44,7 +44,9 @@ def test_lop3_with_a_predicate() -> None:
 @pytest.mark.parametrize("type", (*BITS, "u16", "s16", "u32", "s32", "u64", "s64"))
 def test_shifts_past_the_width_give_zero_or_the_sign(type: str) -> None:
     width = WIDTH[type]
-    cases = list(itertools.product(edges(width, 20), [*range(width + 3), 255, 256, 2**31, 2**32 - 1]))
+    cases = list(
+        itertools.product(edges(width, 20), [*range(width + 3), 255, 256, 2**31, 2**32 - 1])
+    )
     a, n = [c[0] for c in cases], [c[1] for c in cases]
     right = [seen(x, type) >> min(k, width) & (1 << width) - 1 for x, k in cases]
     assert run(f"shr.{type}", a, n) == right
@@ -58,7 +60,7 @@ def test_funnel_shifts(mode: str) -> None:
     a, b = pairs(32, 500)
     for c in (*range(34), 63, 64, 2**32 - 1):
         n = c & 31 if mode == "wrap" else min(c, 32)
-        both = [y << 32 | x for x, y in zip(a, b)]
+        both = [y << 32 | x for x, y in zip(a, b, strict=True)]
         left = [v << n >> 32 & 0xFFFFFFFF for v in both]
         assert run(f"shf.l.{mode}.b32", a, b, [c] * len(a)) == left
         assert run(f"shf.r.{mode}.b32", a, b, [c] * len(a)) == [v >> n & 0xFFFFFFFF for v in both]
@@ -84,7 +86,7 @@ def test_bit_fields_are_taken_out(type: str) -> None:
 
     cases = list(itertools.product(edges(WIDTH[type], 4)[::7], FIELDS, FIELDS))
     want = [field(*case) for case in cases]
-    assert run(f"bfe.{type}", *map(list, zip(*cases))) == want
+    assert run(f"bfe.{type}", *map(list, zip(*cases, strict=True))) == want
 
 
 @pytest.mark.parametrize("type", ("b32", "b64"))
@@ -100,7 +102,9 @@ def test_bit_fields_are_put_in(type: str) -> None:
 
     values = edges(WIDTH[type], 4)[::17]
     cases = list(itertools.product(values, values[::3], FIELDS, FIELDS))
-    assert run(f"bfi.{type}", *map(list, zip(*cases))) == [put(*case) for case in cases]
+    assert run(f"bfi.{type}", *map(list, zip(*cases, strict=True))) == [
+        put(*case) for case in cases
+    ]
 
 
 @pytest.mark.parametrize("width", (32, 64))
@@ -126,16 +130,18 @@ def test_the_nth_set_bit() -> None:
         return hits[abs(offset) - 1] if len(hits) >= abs(offset) else 0xFFFFFFFF
 
     masks = (0, 1, 0xAAAAAAAA, 0x80000001, 0xFFFFFFFF, 0x00F0F000)
-    cases = list(itertools.product(masks, range(32), (*range(-6, 7), 32, -32, 33, 2**31, 2**31 - 1)))
+    cases = list(
+        itertools.product(masks, range(32), (*range(-6, 7), 32, -32, 33, 2**31, 2**31 - 1))
+    )
     want = [found(m, b, signed(o, 32)) for m, b, o in cases]
-    assert run("fns.b32", *map(list, zip(*cases))) == want
+    assert run("fns.b32", *map(list, zip(*cases, strict=True))) == want
 
 
 @pytest.mark.parametrize("mode", ("wrap", "clamp"))
 def test_low_bits_are_extended_and_masks_are_made(mode: str) -> None:
     amounts = (0, 1, 2, 15, 16, 30, 31, 32, 33, 63, 64, 2**32 - 1)
     cases = list(itertools.product(edges(32, 20), amounts))
-    a, b = map(list, zip(*cases))
+    a, b = map(list, zip(*cases, strict=True))
 
     def extended(x: int, n: int, is_signed: bool) -> int:
         if n >= 32 and mode == "clamp":
@@ -154,7 +160,7 @@ def test_low_bits_are_extended_and_masks_are_made(mode: str) -> None:
         want = [((1 << (n & 31)) - 1) << (p & 31) & 0xFFFFFFFF for p, n in pairs_]
     else:
         want = [((1 << min(n, 32)) - 1) << min(p, 32) & 0xFFFFFFFF for p, n in pairs_]
-    assert run(f"bmsk.{mode}.b32", *map(list, zip(*pairs_))) == want
+    assert run(f"bmsk.{mode}.b32", *map(list, zip(*pairs_, strict=True))) == want
 
 
 def _permuted(a: int, b: int, selector: int) -> int:
@@ -195,7 +201,9 @@ def _moved(type: str, to: int, source: int) -> Instruction:
     return Instruction("mov", (type,), (type,), 1, (operand(to), operand(source)))
 
 
-@pytest.mark.parametrize(("type", "parts"), (("b32", 2), ("b64", 2), ("b64", 4), ("b32", 4), ("b16", 2)))
+@pytest.mark.parametrize(
+    ("type", "parts"), (("b32", 2), ("b64", 2), ("b64", 4), ("b32", 4), ("b16", 2))
+)
 def test_registers_are_packed_and_taken_apart(type: str, parts: int) -> None:
     values = edges(WIDTH[type])
     width = WIDTH[type] // parts

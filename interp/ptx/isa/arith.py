@@ -23,7 +23,7 @@ from blockstep.interp.ptx.isa.registry import (
 from blockstep.interp.ptx.isa.views import INTEGERS, apart, halved, number, seen
 
 WORDS = ("u16", "s16", "u32", "s32", "u64", "s64")
-CARRIED = ("u32", "s32", "b32", "u64", "s64", "b64")
+CARRIED = ("u32", "s32", "u64", "s64")
 
 
 def same(type: str, count: int, compute: Compute) -> Form:
@@ -41,7 +41,7 @@ def _clipped(compute: Callable[..., Any]) -> Compute:
     """A function of int32, computed in int64 and clipped to int32: `.sat.s32`."""
     low, high = limits("s32")
 
-    def run(*x: Bits) -> Bits:
+    def run(*x: Bits) -> Any:
         exact = compute(*(v.view(np.int32).astype(np.int64) for v in x))
         return exact.clip(low, high).astype(np.int32).view(np.uint32)
 
@@ -51,11 +51,12 @@ def _clipped(compute: Callable[..., Any]) -> Compute:
 @instruction("add", "sub", types=INTEGERS)
 def add(i: Instruction) -> Form:
     """`add{.sat}.type d, a, b`: d = a + b; `sub`: d = a - b; `.sat` (s32 only) clips to
-    MININT…MAXINT; `.u16x2`, `.s16x2`: both halves; `.cc` also gives the carry or the borrow."""
+    MININT…MAXINT; `add` of `.u16x2`, `.s16x2`: both halves; `.cc` also gives the carry or the borrow."""
     r = Reader(i)
     operation = np.add if i.opcode == "add" else np.subtract
     carry, saturated = r.flag("cc"), r.flag("sat")
-    type = r.type(*CARRIED) if carry else r.type(*WORDS, "u16x2", "s16x2")
+    pairs = ("u16x2", "s16x2") if i.opcode == "add" else ()
+    type = r.type(*CARRIED) if carry else r.type(*WORDS, *pairs)
     r.only(not saturated or type == "s32" and not carry)
     r.end()
     if carry:
@@ -116,7 +117,7 @@ def _high(type: str) -> Compute:
     return lambda a, b: (product(a, b) >> shift).astype(back)
 
 
-def high_64(a: Bits, b: Bits) -> Bits:
+def high_64(a: Bits, b: Bits) -> Any:
     """The upper 64 bits of a · b, from four products of 32-bit halves."""
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     al, ah, bl, bh = a & mask, a >> half, b & mask, b >> half
@@ -125,7 +126,7 @@ def high_64(a: Bits, b: Bits) -> Bits:
     return ah * bh + (middle >> half) + (other >> half)
 
 
-def _high_signed_64(a: Bits, b: Bits) -> Bits:
+def _high_signed_64(a: Bits, b: Bits) -> Any:
     """Read as unsigned, a negative factor is 2^64 too large: that is the other factor too much."""
     negative = np.uint64(63)
     return high_64(a, b) - (a >> negative) * b - (b >> negative) * a
@@ -214,7 +215,7 @@ def _product_24(type: str, shift: int) -> Compute:
     # Left by 8 and right again: the 24 bits with their sign, or with zeros.
     view = number(type)
 
-    def run(a: Bits, b: Bits) -> Bits:
+    def run(a: Bits, b: Bits) -> Any:
         a24, b24 = ((x << 8).view(view) >> 8 for x in (a, b))
         exact = np.multiply(a24, b24, dtype=np.int64)
         return (exact >> shift).astype(np.uint32)
@@ -270,7 +271,7 @@ def _signed_rest(type: str) -> Compute:
     return run
 
 
-def _size(x: Bits, view: np.dtype[Any]) -> Bits:
+def _size(x: Bits, view: np.dtype[Any]) -> Any:
     """|x| as an unsigned number: that of MININT is 2^(width - 1)."""
     return np.abs(x.view(view)).view(x.dtype)
 
@@ -317,9 +318,9 @@ def dp4a(i: Instruction) -> Form:
     of_a, of_b = r.type("u32", "s32"), r.type("u32", "s32")
     r.end()
 
-    def run(a: Bits, b: Bits, c: Bits) -> Bits:
+    def run(a: Bits, b: Bits, c: Bits) -> Any:
         terms = (_part(a, of_a, 8, k) * _part(b, of_b, 8, k) for k in range(4))
-        return c + sum(terms).view(np.uint32)  # type: ignore[union-attr]
+        return c + sum(terms).view(np.uint32)
 
     total = "u32" if of_a == of_b == "u32" else "s32"
     return Form(run, (of_a, of_b, total), (total,))
@@ -334,7 +335,7 @@ def dp2a(i: Instruction) -> Form:
     of_a, of_b = r.type("u32", "s32"), r.type("u32", "s32")
     r.end()
 
-    def run(a: Bits, b: Bits, c: Bits) -> Bits:
+    def run(a: Bits, b: Bits, c: Bits) -> Any:
         terms = [_part(a, of_a, 16, k) * _part(b, of_b, 8, first + k) for k in (0, 1)]
         return c + (terms[0] + terms[1]).view(np.uint32)
 

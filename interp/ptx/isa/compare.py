@@ -22,7 +22,7 @@ from blockstep.interp.ptx.isa.registry import (
     instruction,
     unsigned,
 )
-from blockstep.interp.ptx.isa.views import apart, halved, number
+from blockstep.interp.ptx.isa.views import apart, number
 
 _ORDER: dict[str, Compute] = {
     "eq": np.equal,
@@ -90,12 +90,13 @@ def setp(i: Instruction) -> Form:
     name, join, ftz = r.needs(*_ALL), r.one("and", "or", "xor"), r.flag("ftz")
     type = r.type(*WORDS, "f32", "f64", *HALVES)
     r.end()
-    compare = comparison(r, name, type, ftz)
+    compare, two = comparison(r, name, type, ftz), isinstance(i.operands[0], tuple)
     if apart(type) != type:
-        pair = _of_both(compare)
+        both = _of_both(compare)
+        pair = both if two else lambda a, b: both(a, b)[0]
     else:
-        pair = _and_opposite(compare) if isinstance(i.operands[0], tuple) else compare
-    return _joined(pair, join, type, isinstance(i.operands[0], tuple))
+        pair = _and_opposite(compare) if two else compare
+    return _joined(pair, join, type, two)
 
 
 def _and_opposite(compare: Compute) -> Compute:
@@ -107,12 +108,15 @@ def _and_opposite(compare: Compute) -> Compute:
 
 
 def _of_both(compare: Compute) -> Compute:
-    low = lambda x: x.astype(np.uint16)  # noqa: E731
-    high = lambda x: (x >> 16).astype(np.uint16)  # noqa: E731
-    return lambda a, b: (compare(low(a), low(b)), compare(high(a), high(b)))  # type: ignore[return-value]
+    def run(a: Bits, b: Bits) -> tuple[Bits, Bits]:
+        low = compare(a.astype(np.uint16), b.astype(np.uint16))
+        return low, compare((a >> 16).astype(np.uint16), (b >> 16).astype(np.uint16))
+
+    return run
 
 
 def _joined(compare: Compute, join: str, type: str, two: bool) -> Form:
+    """The form of a comparison that gives one predicate, or two."""
     results = ("pred", "pred") if two else ("pred",)
     if not join:
         return Form(compare, (type, type), results)
@@ -137,16 +141,24 @@ def set_(i: Instruction) -> Form:
     halves = apart(type) != type
     r.only(not halves or to in ("f16x2", "bf16x2", "u32", "s32"))
     r.only(halves or to not in ("f16x2", "bf16x2"))
-    r.only(not (halves and join))
+    r.only(to not in ("u16", "s16") or type in ("f16", "bf16"))
     compare = comparison(r, name, type, ftz)
     if halves:
-        one = _TRUE.get(apart(to), np.uint16(0xFFFF))
-        whole = halved("f16", lambda a, b: np.where(compare(a, b), one, np.uint16(0)))
-        return Form(whole, (type, type), (to,))
+        return _set_halves(_joined(_of_both(compare), join, type, two=True), to)
     test = _joined(compare, join, type, two=False)
     kind = unsigned(to)
     one = _TRUE.get(to, ~kind(0))
     return Form(lambda *x: np.where(test.compute(*x), one, kind(0)), test.sources, (to,))
+
+
+def _set_halves(test: Form, to: str) -> Form:
+    one = np.uint32(_TRUE.get(apart(to), 0xFFFF))
+
+    def run(*x: Bits) -> Any:
+        low, high = test.compute(*x)
+        return low * one | high * (one << 16)
+
+    return Form(run, test.sources, (to,))
 
 
 _TRUE: dict[str, Any] = {
@@ -178,7 +190,7 @@ def slct(i: Instruction) -> Form:
     flush = partial(flushed, "f32")
     chosen: Compute = flush if ftz else lambda c: c
     return Form(
-        lambda a, b, c: np.where(chosen(c).view(view) >= 0, a, b),  # type: ignore[union-attr]
+        lambda a, b, c: np.where(chosen(c).view(view) >= 0, a, b),
         (type, type, by),
         (type,),
     )

@@ -189,9 +189,11 @@ def _float_to_float(r: Reader) -> Form:
     r.only(not ftz or "f32" in (to, source))
     r.only(not (around.sat and (around.relu or finite)))
     r.only(not (finite or around.relu) or to in ("f16", "bf16") and source == "f32")
+    r.only(not (around.sat and to == "bf16") and not (whole and to != source))
     r.end()
-    narrows = WIDTH[to] < WIDTH[source] or {to, source} == {"f16", "bf16"}
-    r.only(bool(direction) == narrows and not (whole and (direction or to != source)))
+    narrows = WIDTH[to] < WIDTH[source]
+    # Between f16 and bf16 a direction may be there; without, it is nearest (as ptxas has it).
+    r.only(bool(direction) == narrows or to != source and WIDTH[to] == WIDTH[source])
     if to == source and not whole and not around.sat:
         return _form(to, source, (lambda a: flushed(to, a)) if ftz else lambda a: a)
     convert = _converter(to, source, direction or "rn", finite)
@@ -305,11 +307,11 @@ def _pack_small(to: str, source: str, direction: str, relu: bool, finite: bool) 
     table = _codes(name, direction, relu, finite)
     upper = 4 if name == "e2m1" else 8
 
-    def code(x: Bits) -> Bits:
+    def code(x: Bits) -> Any:
         odd = (x >> 16) | ((x & np.uint32(0xFFFF)) != 0)
         return table[odd]
 
-    def joined(a: Bits, b: Bits) -> Bits:
+    def joined(a: Bits, b: Bits) -> Any:
         register = unsigned(to)
         return (code(a).astype(register) << upper) | code(b)
 
@@ -317,7 +319,7 @@ def _pack_small(to: str, source: str, direction: str, relu: bool, finite: bool) 
         return _form(to, "f32", joined, 2)
     load = load_f16 if source == "f16x2" else load_bf16
 
-    def of_pair(a: Bits) -> Bits:
+    def of_pair(a: Bits) -> Any:
         high, low = ((a >> 16).astype(np.uint16), a.astype(np.uint16))
         return joined(load(high).view(np.uint32), load(low).view(np.uint32))
 
@@ -327,8 +329,8 @@ def _pack_small(to: str, source: str, direction: str, relu: bool, finite: bool) 
 @cache
 def _codes(name: str, direction: str, relu: bool, finite: bool) -> Bits:
     """The code of every bf16 number."""
-    every = load_bf16(np.arange(1 << 16, dtype=np.uint16)).astype(np.float64)
     with np.errstate(all="ignore"):
+        every = load_bf16(np.arange(1 << 16, dtype=np.uint16)).astype(np.float64)
         if name == "ue8m0":
             return small.encode_scale(every, direction, finite)
         return small.encode(every, name, direction, relu)

@@ -39,12 +39,12 @@ def _whole(x: Fraction, direction: str) -> int:
 
 def to_f64(x: Fraction, direction: str) -> float:
     """A rational ≠ 0, rounded in a direction; its sign where it rounds to zero."""
-    quantum = _quantum(x)
+    quantum, sign = _quantum(x), 1.0 if x > 0 else -1.0
     near = Fraction(2) ** quantum * _whole(x / Fraction(2) ** quantum, direction)
     if abs(near) > LARGEST:
         stays = direction == "rz" or direction == ("rm" if x > 0 else "rp")
-        return math.copysign(float(LARGEST) if stays else math.inf, x)
-    return math.copysign(float(near), x)
+        return sign * (float(LARGEST) if stays else math.inf)
+    return math.copysign(float(near), sign)
 
 
 def _root(x: Fraction, direction: str) -> float:
@@ -108,7 +108,6 @@ def computed(operation: str, plain: Array, direction: str, *operands: Array) -> 
 def fma_f64(a: Array, b: Array, c: Array) -> Array:
     """fma.rn.f64: the product as two numbers (Dekker), summed without loss, and the tail rounded
     to odd before it is added (Boldo and Melquiond); in exact arithmetic where a part could leave the range."""
-    plain = a * b + c
     high, low = _product(a, b)
     t, tail = two_sum(np.asarray(c), low)
     s, rest = two_sum(high, t)
@@ -116,9 +115,15 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
     doubtful = ~(_ordinary(a, 300) & _ordinary(b, 300) & _ordinary(c, 600))
     doubtful |= (s == 0) | (np.abs(result) < 2.0**-900)
     if doubtful.any():
-        a, b, c, plain = (np.broadcast_to(x, result.shape)[doubtful] for x in (a, b, c, plain))
-        result[doubtful] = computed("fma", plain, "rn", a, b, c)
+        a, b, c = (np.broadcast_to(x, result.shape)[doubtful] for x in (a, b, c))
+        result[doubtful] = computed("fma", plain_fma(a, b, c), "rn", a, b, c)
     return result
+
+
+def plain_fma(a: Array, b: Array, c: Array) -> Array:
+    """a · b + c rounded twice; an infinite c stands even where the product overflows."""
+    stands = np.isinf(c) & np.isfinite(a) & np.isfinite(b)
+    return np.where(stands, c, a * b + c)
 
 
 def _ordinary(x: Array, reach: int) -> Array:

@@ -56,12 +56,13 @@ class Wrapping:
         return run
 
 
-def saturated(r: Array) -> Array:
+def saturated(r: Array) -> Any:
     """`.sat`: to [0, 1]; NaN and -0 are +0."""
-    return np.fmax(np.fmin(r, r.dtype.type(1)), r.dtype.type(0)) + r.dtype.type(0)
+    # fmax first: it turns NaN into 0.
+    return np.fmin(np.fmax(r, r.dtype.type(0)), r.dtype.type(1)) + r.dtype.type(0)
 
 
-def clamped(r: Array) -> Array:
+def clamped(r: Array) -> Any:
     """`.relu`: negative numbers and -0 are +0; NaN stays."""
     return np.maximum(r, r.dtype.type(0)) + r.dtype.type(0)
 
@@ -88,11 +89,13 @@ def _checked(r: Reader, type: str, around: Wrapping) -> None:
 @instruction("add", "sub", "mul", types=FLOATS)
 def add(i: Instruction) -> Form:
     """`add{.rnd}{.ftz}{.sat}.type d, a, b`: d = a + b; `sub`: a - b; `mul`: a · b. Rounded to
-    nearest by default; f16 and bf16 always."""
+    nearest by default; f16 and bf16 always. `add.f32.f16 d, a, c`: a is an f16 or a bf16."""
     r = Reader(i)
     direction = r.one(*DIRECTIONS) or "rn"
     around = _wrapping(r)
     type = r.type(*HALF, "f32", "f64", "f32x2")
+    if r.left and type == "f32" and i.opcode != "mul":
+        return _mixed(r, 1, _operation(i.opcode, "f32", direction), around, ("f32",))
     r.only(not around.relu and (type not in HALF or direction == "rn"))
     _checked(r, type, around)
     return floating(type, 2, _operation(i.opcode, apart(type), direction), around)
@@ -101,11 +104,14 @@ def add(i: Instruction) -> Form:
 @instruction("fma", "mad", types=FLOATS)
 def fma(i: Instruction) -> Form:
     """`fma.rnd{.ftz}{.sat}.type d, a, b, c`: d = a · b + c, rounded once; `.relu` (halves) puts 0
-    for a negative result. `mad` of floats is the same."""
+    for a negative result. `mad` of floats is the same. `fma.rnd.f32.f16 d, a, b, c`: a and b are of
+    f16 or bf16."""
     r = Reader(i)
     direction = r.needs(*DIRECTIONS)
     around = _wrapping(r)
     type = r.type(*HALF, "f32", "f64", "f32x2")
+    if r.left and type == "f32" and i.opcode == "fma":
+        return _mixed(r, 2, _operation("fma", "f32", direction), around, ("f32",))
     r.only(i.opcode == "fma" or type in ("f32", "f64"))
     r.only(type not in HALF or direction == "rn")
     _checked(r, type, around)
@@ -115,24 +121,31 @@ def fma(i: Instruction) -> Form:
     return floating(type, 3, _operation("fma", part, direction), around)
 
 
+def _mixed(
+    r: Reader, halves: int, operation: Operation, around: Wrapping, rest: tuple[str, ...]
+) -> Form:
+    """An operation of f32 whose first operands are halves, which f32 holds exactly."""
+    source = r.type("f16", "bf16")
+    r.only(not around.ftz and not around.relu)
+    r.end()
+    load = LOAD[source]
+    compute = around.around("f32", operation)
+
+    def run(*x: Bits) -> Any:
+        return compute(*(load(v).view(np.uint32) for v in x[:halves]), *x[halves:])
+
+    return Form(run, (source,) * halves + rest, ("f32",))
+
+
 @instruction("div", types=FLOATS)
 def div(i: Instruction) -> Form:
-    """`div.rnd{.ftz}.type d, a, b`: d = a / b, of f32 and f64; `.approx`, `.full`: see `approx`."""
-    from blockstep.interp.ptx.isa import approx  # it stands on this file
-
-    if {"approx", "full"} & set(i.modifiers):
-        return approx.div(i)
+    """`div.rnd{.ftz}.type d, a, b`: d = a / b, of f32 and f64."""
     return _rounded_form(i, "div", 2)
 
 
 @instruction("sqrt", "rcp", types=FLOATS)
 def sqrt(i: Instruction) -> Form:
-    """`sqrt.rnd{.ftz}.type d, a`: the square root; `rcp`: d = 1 / a; of f32 and f64. `.approx`: see
-    `approx`."""
-    from blockstep.interp.ptx.isa import approx  # it stands on this file
-
-    if "approx" in i.modifiers:
-        return approx.unary(i)
+    """`sqrt.rnd{.ftz}.type d, a`: the square root; `rcp`: d = 1 / a; of f32 and f64."""
     return _rounded_form(i, i.opcode, 1)
 
 
@@ -175,7 +188,7 @@ def _directed_f64(name: str, direction: str) -> Operation:
     if name == "rcp":
         divide = _directed_f64("div", direction)
         return lambda x: divide(np.float64(1), x)
-    plain = _PLAIN.get(name, lambda a, b, c: a * b + c)
+    plain = _PLAIN.get(name, exact.plain_fma)
     return lambda *x: exact.computed(name, plain(*x), direction, *x)
 
 
@@ -216,7 +229,7 @@ def _sqrt_directed(direction: str, a: Array) -> Array:
 
 
 def _rcp_directed(direction: str, a: Array) -> Array:
-    return _div_directed(direction, np.float32(1), a)
+    return _div_directed(direction, np.ones((), np.float32), a)
 
 
 _DIRECTED: dict[str, Operation] = {
@@ -230,16 +243,27 @@ _DIRECTED: dict[str, Operation] = {
 }
 
 
-def _fma_odd(a: Array, b: Array, c: Array) -> Array:
-    return rounding.added(np.multiply(a, b, dtype=np.float64), c.astype(np.float64))
-
-
 def _fma_f16(a: Array, b: Array, c: Array) -> Array:
-    return _fma_odd(a, b, c)  # f64 to f16 is rounded once
+    """Products of f16 are exact in f32, and sums of them have errors that are: rounded to odd there
+    (24 bits; 13 would do), the store rounds them."""
+    s, error = rounding.two_sum(a * b, c)
+    return rounding.to_odd(s, error)
 
 
 def _fma_bf16(a: Array, b: Array, c: Array) -> Array:
-    return odd_to_f32(_fma_odd(a, b, c))
+    """The same of bf16, whose numbers reach as far as f32's: what comes near the ends of the range
+    goes through f64."""
+    product = a * b
+    s, error = rounding.two_sum(product, c)
+    result = rounding.to_odd(s, error)
+    size = np.maximum(np.abs(product), np.abs(c))
+    doubtful = ~(size < np.float32(2.0**120)) | (np.abs(product) < np.float32(2.0**-100))
+    doubtful &= (a != 0) & (b != 0)
+    if doubtful.any():
+        at = np.nonzero(doubtful)
+        a, b, c = (np.broadcast_to(x, doubtful.shape)[at].astype(np.float64) for x in (a, b, c))
+        result[at] = odd_to_f32(rounding.added(a * b, c))
+    return result
 
 
 @instruction("min", "max", types=FLOATS)
@@ -307,8 +331,8 @@ def sign(i: Instruction) -> Form:
     if not ftz:
         return same(type, 1, plain)
     part = apart(type)
-    flush = partial(flushed, part)
-    flush = halved(part, flush) if part != type else flush
+    one: Compute = partial(flushed, part)
+    flush = halved(part, one) if part != type else one
     return same(type, 1, lambda a: plain(flush(a)))
 
 

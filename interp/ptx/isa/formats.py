@@ -26,8 +26,12 @@ _SIGN = {"f32": np.uint32(1 << 31), "f16": np.uint16(1 << 15), "bf16": np.uint16
 _SIGN |= {"f64": np.uint64(1 << 63)}
 
 
+# The number of every f16: looking it up takes half the time of converting it.
+_F16 = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+
+
 def load_f16(x: Bits) -> Array:
-    return x.view(np.float16).astype(np.float32)
+    return _F16.take(x)
 
 
 def load_bf16(x: Bits) -> Array:
@@ -77,7 +81,7 @@ STORE = {"f16": store_f16, "bf16": store_bf16, "f32": store_f32, "f64": store_f6
 
 
 def odd_to_f32(s: Array) -> Array:
-    """An f64 result rounded to odd, rounded to odd again as f32."""
+    """An f64 result, exact or rounded to odd, rounded to odd as f32."""
     cut = to_f32(s, "rz")
     return (cut.view(np.uint32) | (cut.astype(np.float64) != s)).view(np.float32)
 
@@ -85,7 +89,7 @@ def odd_to_f32(s: Array) -> Array:
 def flushed(type: str, x: Bits) -> Bits:
     """`.ftz`: subnormal numbers are zero, with their sign."""
     subnormal = (x & _EXPONENT[type]) == 0
-    return np.where(subnormal, x & _SIGN[type], x)
+    return np.where(subnormal, x & _SIGN[type], x) if subnormal.any() else x
 
 
 def sign_bit(type: str) -> Any:

@@ -60,7 +60,7 @@ def lop3(i: Instruction) -> Form:
     """`lop3.b32 d, a, b, c, immLut`: bit (4a + 2b + c) of the table, for every bit of a, b, c;
     `lop3.BoolOp.b32 d|p, a, b, c, immLut, q` also p = (d != 0) BoolOp q."""
     r = Reader(i)
-    join = r.one("and", "or", "xor")
+    join = r.one("and", "or")
     r.type("b32")
     r.end()
     four = ("b32", "b32", "b32", "b32")
@@ -154,7 +154,7 @@ def bfe(i: Instruction) -> Form:
     r.end()
     to, last = unsigned(type), WIDTH[type] - 1
 
-    def run(a: Bits, b: Bits, c: Bits) -> Bits:
+    def run(a: Bits, b: Bits, c: Bits) -> Any:
         first, length = (b & 0xFF).astype(to), (c & 0xFF).astype(to)
         field = (a >> first) & _low(length)
         if type[0] == "u":
@@ -176,7 +176,7 @@ def bfi(i: Instruction) -> Form:
     r.end()
     to = unsigned(type)
 
-    def run(a: Bits, b: Bits, c: Bits, d: Bits) -> Bits:
+    def run(a: Bits, b: Bits, c: Bits, d: Bits) -> Any:
         first = (c & 0xFF).astype(to)
         mask = _low((d & 0xFF).astype(to)) << first
         return (b & ~mask) | ((a << first) & mask)
@@ -215,7 +215,7 @@ def bfind(i: Instruction) -> Form:
     r.end()
     last = np.int32(WIDTH[type] - 1)
 
-    def run(a: Bits) -> Bits:
+    def run(a: Bits) -> Any:
         if type[0] == "s":
             a = np.where(a.view(number(type)) < 0, ~a, a)
         highest = _highest(a)
@@ -281,7 +281,7 @@ def szext(i: Instruction) -> Form:
     mode, type = r.needs("clamp", "wrap"), r.type("u32", "s32")
     r.end()
 
-    def run(a: Bits, b: Bits) -> Bits:
+    def run(a: Bits, b: Bits) -> Any:
         length = b & np.uint32(31)
         mask = _low(length)
         if mode == "clamp":
@@ -304,7 +304,7 @@ def bmsk(i: Instruction) -> Form:
     r.type("b32")
     r.end()
 
-    def run(a: Bits, b: Bits) -> Bits:
+    def run(a: Bits, b: Bits) -> Any:
         if mode == "wrap":
             a, b = a & np.uint32(31), b & np.uint32(31)
         return _low(np.minimum(b, np.uint32(32))) << np.minimum(a, np.uint32(32))
@@ -342,7 +342,7 @@ def prmt(i: Instruction) -> Form:
     return same("b32", 3, lambda a, b, c: permuted(a, b, selectors[c & np.uint32(3)]))
 
 
-def permuted(a: Bits, b: Bits, selector: Bits) -> Bits:
+def permuted(a: Bits, b: Bits, selector: Bits) -> Any:
     """Bytes of {b, a}; a selector that is the same for all takes a few shifts and masks."""
     if selector.size == 1 and not int(selector.flat[0]) & 0x8888:
         return _permuted_alike(a, b, int(selector.flat[0]) & 0xFFFF)
@@ -367,7 +367,7 @@ def _moves(selector: int) -> tuple[tuple[int, int, np.uint32], ...]:
     return tuple((register, left, np.uint32(mask)) for (register, left), mask in masks.items())
 
 
-def _permuted_alike(a: Bits, b: Bits, selector: int) -> Bits:
+def _permuted_alike(a: Bits, b: Bits, selector: int) -> Any:
     result: Any = None
     for register, left, mask in _moves(selector):
         x = b if register else a

@@ -62,7 +62,7 @@ def c_position(lane: Any, element: Any, warp: Any = 0) -> tuple[Any, Any]:
     return row, 8 * (element // 4) + 2 * (lane % 4) + element % 2
 
 
-def numbers(type: str, bits: Bits) -> Array:
+def numbers(type: str, bits: Bits) -> Any:
     """Elements side by side in unsigned integers of any width (contiguous on the last axis), as f64
     (integers too: they are small)."""
     bits = np.ascontiguousarray(bits)
@@ -77,7 +77,7 @@ def numbers(type: str, bits: Bits) -> Array:
     return _of_bytes(type, bits.view(np.uint8))
 
 
-def _of_bytes(type: str, octets: Bits) -> Array:
+def _of_bytes(type: str, octets: Bits) -> Any:
     if type == "b1":
         return np.unpackbits(octets, axis=-1, bitorder="little").astype(np.float64)
     if type in ("s4", "u4"):
@@ -94,7 +94,7 @@ def _of_bytes(type: str, octets: Bits) -> Array:
     return NUMBERS[type][codes].astype(np.float64)
 
 
-def _lanes(registers: Sequence[Bits], type: str) -> Array:
+def _lanes(registers: Sequence[Bits], type: str) -> Any:
     """Registers (…, threads) as numbers (…, warps, 8, 4, register · per)."""
     shape = np.broadcast_shapes(*(r.shape for r in registers))
     whole = np.stack([np.broadcast_to(r, shape) for r in registers], axis=-1)
@@ -183,7 +183,7 @@ class Product:
                 total = total + c
             return self._rounded(total)
 
-    def _exclusive(self, a: Array, b: Array) -> Array:
+    def _exclusive(self, a: Array, b: Array) -> Any:
         return a.sum(-1, keepdims=True) + b.sum(-2, keepdims=True) - 2 * (a @ b)
 
     def _rounded(self, total: Array) -> Array:
@@ -213,7 +213,7 @@ def _types(r: Reader, count: int) -> list[str]:
 
 
 # The k that mma.sync has with 16 and with 8 rows, by the type of A.
-_DEPTHS = {
+_DEPTHS: dict[int, dict[str, tuple[int, ...]]] = {
     16: {"f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), "f64": (4, 8, 16), "e4m3": (16, 32),
          "e5m2": (16, 32), "s8": (16, 32), "u8": (16, 32), "s4": (32, 64), "u4": (32, 64),
          "b1": (128, 256), "e3m2": (32,), "e2m3": (32,), "e2m1": (32,)},

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from blockstep.errors import UnsupportedError
 
 Bits = NDArray[Any]  # of unsigned integers, or of bool
-Result = Bits | tuple[Bits, ...]
-Compute = Callable[..., Result]
+Compute = Callable[..., Any]  # of Bits: an array, or a tuple of arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class Form:
 
 
 Maker = Callable[[Instruction], Form]
-_makers: dict[str, list[tuple[frozenset[str], Maker]]] = {}
+_makers: dict[str, list[tuple[frozenset[str], frozenset[str], Maker]]] = {}
 _forms: dict[tuple[Any, ...], Form] = {}
 
 WIDTH = {
@@ -87,17 +86,31 @@ WIDTH = {
     **{"e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "e2m3x2": 16, "e3m2x2": 16, "ue8m0x2": 16},
 }  # fmt: skip
 
-_UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-_SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+_UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {
+    8: np.uint8,
+    16: np.uint16,
+    32: np.uint32,
+    64: np.uint64,
+}
+_SIGNED: dict[int, type[np.signedinteger[Any]]] = {
+    8: np.int8,
+    16: np.int16,
+    32: np.int32,
+    64: np.int64,
+}
 
 
-def instruction(*opcodes: str, types: frozenset[str] = frozenset()) -> Callable[[Maker], Maker]:
+def instruction(
+    *opcodes: str, types: frozenset[str] = frozenset(), modes: frozenset[str] = frozenset()
+) -> Callable[[Maker], Maker]:
     """Enter the function that makes the forms of these opcodes; where `types` are given, of the
-    instructions whose last type is one of them."""
+    instructions whose last type is one of them; where `modes` are given, of those that have one of
+    these modifiers, and no other function makes them."""
 
     def enter(maker: Maker) -> Maker:
         for opcode in opcodes:
-            _makers.setdefault(opcode, []).append((types, maker))
+            entries = _makers.setdefault(opcode, [])
+            entries.insert(0 if modes else len(entries), (types, modes, maker))
         return maker
 
     return enter
@@ -119,7 +132,9 @@ def lookup(i: Instruction) -> Compute:
 
 
 def _maker(i: Instruction) -> Maker:
-    for types, maker in _makers.get(i.opcode, ()):
+    for types, modes, maker in _makers.get(i.opcode, ()):
+        if modes and modes.isdisjoint(i.modifiers):
+            continue
         if not types or i.types and i.types[-1] in types:
             return maker
     raise Unsupported(i.opcode, i.modifiers)

@@ -106,24 +106,26 @@ def overflow(x: F64, largest: float, direction: str) -> F64:
     return np.where(x > 0, positive, negative)
 
 
-def to_odd(s: F64, error: F64) -> F64:
-    """`s + error` rounded to odd, where s is the sum rounded to nearest and error what it lacks."""
-    bits = s.view(np.int64)
+def to_odd(s: Array, error: Array) -> Array:
+    """`s + error` rounded to odd, where s is the sum rounded to nearest and error what it lacks; in
+    f64, or in f32."""
+    kind = np.dtype(f"int{8 * s.dtype.itemsize}")
+    bits = s.view(kind)
     # One step towards the exact sum: in the bits that is +1 away from zero and -1 towards it.
-    step = np.where((error > 0) == (s > 0), 1, -1)
-    inexact = (error != 0) & ((bits & 1) == 0) & np.isfinite(s)
-    return (bits + np.where(inexact, step, 0)).view(np.float64)
+    step = ((error > 0) == (s > 0)).view(np.int8) * np.int8(2) - np.int8(1)
+    step *= (error != 0) & ((bits & 1) == 0) & np.isfinite(s)
+    return (bits + step).view(s.dtype)
 
 
-def two_sum(a: F64, b: F64) -> tuple[F64, F64]:
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """a + b rounded, and the exact error of that (Knuth)."""
     s = a + b
     other = s - a
     return s, (a - (s - other)) + (b - other)
 
 
-def added(a: F64, b: F64) -> F64:
-    """a + b in f64, rounded to odd."""
+def added(a: Array, b: Array) -> Array:
+    """a + b of one type, rounded to odd."""
     s, error = two_sum(a, b)
     return to_odd(s, error)
 
@@ -167,8 +169,9 @@ def fma_f32(a: Array, b: Array, c: Array) -> NDArray[np.float32]:
     bits = s.view(np.uint64)
     # The last 29 bits say "halfway"; `result` is small where it is below the smallest normal.
     doubtful = (bits & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
-    doubtful |= np.abs(result) <= np.float32(2.0**-126)
+    doubtful |= (np.abs(result) <= np.float32(2.0**-126)) & (s != 0)
     if doubtful.any():
-        exact = added(product, np.broadcast_to(c, product.shape).astype(np.float64))
-        result = np.where(doubtful, exact.astype(np.float32), result)
+        at = np.nonzero(doubtful)
+        terms = (np.broadcast_to(x, s.shape)[at] for x in (product, c.astype(np.float64)))
+        result[at] = added(*terms).astype(np.float32)
     return result
