@@ -5,8 +5,9 @@ runs for the threads that are at it, in a frame of their own, with the registers
 out and those that it leaves put back. The first block in the order of `flow` goes first, so threads
 that are apart meet where their ways do.
 
-Fairness: after `PATIENCE` turns that went backwards the loop that turned is passed over, so that
-those it waits for come to run. A batch in which all wait, or in which `batch.POLLS` looks at memory
+Fairness: after `PATIENCE` turns of a loop that asks for news and has none, it is passed over, so that
+those it waits for come to run. Other loops have much longer: their threads shall meet where they
+end. A batch in which all wait, or in which `batch.POLLS` looks at memory
 have found nothing new, cannot go on: that is a deadlock.
 
 Invariant: a thread is running, waiting at one gate, or done (its block is `self.done`).
@@ -22,7 +23,8 @@ from blockstep.interp.ptx.batch import POLLS, Batch
 from blockstep.interp.ptx.decode import TRASH, Code, End
 from blockstep.interp.ptx.frame import LANES, Bits, Frame
 
-PATIENCE = 32
+PATIENCE = 32  # turns of a loop that looks at what others write
+_PATIENT = PATIENCE << 11  # turns of any other loop
 _NUMBERS = 16  # named barriers of a CTA
 
 
@@ -59,6 +61,7 @@ class Scheduler:
         self.own: set[int] = set()
         self.turns, self.floor = 0, 0
         self.told, self.polled = 0, 0
+        self.last = (0, 0)  # polls and progress when a loop last turned
 
     def run(self) -> None:
         """Run every thread to its end. Raises Trap."""
@@ -162,12 +165,19 @@ class Scheduler:
         low = following if isinstance(following, int) else int(following.min())
         if low <= number:
             self._check_progress(frame, code)
-            self.turns += 1
-            if self.turns >= PATIENCE:
-                self.turns, self.floor = 0, number + 1
+            self._count_turn(number)
         if (following == self.done) if isinstance(following, int) else (following == self.done).any():
             self.batch.progress += 1
             self._reopen()
+
+    def _count_turn(self, number: int) -> None:
+        """A loop turned: if it waits for others, they come to run after a while."""
+        seen = self.batch.polls, self.batch.progress
+        waits = seen[0] != self.last[0] and seen[1] == self.last[1]
+        self.last = seen
+        self.turns += _PATIENT // PATIENCE if waits else 1
+        if self.turns >= _PATIENT:
+            self.turns, self.floor = 0, number + 1
 
     def _frame(self, code: Code, members: Bits) -> Frame:
         threads = self.threads

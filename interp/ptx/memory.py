@@ -92,6 +92,9 @@ class Memory:
             self._generic_store(frame, address, values, mask, place)
             return
         data, index, good = self._placed(frame, space, address, size, mask, place)
+        if mask is None:  # one place for many threads: the last one stays
+            index = np.broadcast_to(index, np.broadcast_shapes(index.shape, values.shape))
+            good = None if good is None else np.broadcast_to(good, index.shape)
         self.batch.seen(frame, kind, space, index, size, mask, place, good, values)
         if good is not None:
             values = np.broadcast_to(values, index.shape)[good]
