@@ -106,7 +106,7 @@ def overflow(x: F64, largest: float, direction: str) -> F64:
     return np.where(x > 0, positive, negative)
 
 
-def to_odd(s: Array, error: Array) -> Array:
+def to_odd(s: Array, error: Array) -> Any:
     """`s + error` rounded to odd, where s is the sum rounded to nearest and error what it lacks; in
     f64, or in f32."""
     kind = np.dtype(f"int{8 * s.dtype.itemsize}")
