@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from blockstep.compiler.assemble import assemble
 from blockstep.compiler.toolchain import missing
 from blockstep.errors import PTXASError, UnsupportedError
 from blockstep.interp.ptx import isa
-from blockstep.interp.ptx.isa import Instruction, Unsupported, form, registry
-from blockstep.interp.ptx.isa.registry import opcodes
+from blockstep.interp.ptx.isa import Form, Instruction, Unsupported, form, registry
+from blockstep.interp.ptx.isa.registry import opcodes, unsigned
 from tests.ptx.instructions import TYPES
 
 REGISTERS = """.reg .pred p<4>; .reg .b8 c<4>; .reg .b16 h<8>; .reg .b32 r<8>; .reg .b64 d<8>;
@@ -123,6 +126,50 @@ def test_a_form_that_an_assembler_refuses_is_refused(text: str) -> None:
         form(_written(text))
     with pytest.raises(PTXASError):
         _assembled([text])
+
+
+def _sources(f: Form, seed: int, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Random bits, small shift amounts and tables among them, in these shapes in turn."""
+    random = np.random.default_rng(seed)
+    sources = []
+    for k, type in enumerate(f.sources):
+        shape = shapes[k % len(shapes)]
+        bits = random.integers(2**63, size=shape, dtype=np.uint64) * np.uint64(2)
+        bits = np.where(random.integers(3, size=shape) == 0, bits % np.uint64(40), bits)
+        sources.append(
+            (bits & np.uint64(2)) != 0 if type == "pred" else bits.astype(unsigned(type))
+        )
+    return sources
+
+
+def _results(f: Form, sources: list[Any]) -> tuple[Any, ...]:
+    with np.errstate(all="ignore"):
+        got = f.compute(*sources)
+    return got if isinstance(got, tuple) else (got,)
+
+
+@pytest.mark.parametrize("text", [t for t in _texts(ACCEPTED) if not t.startswith("mma")])
+def test_operands_are_broadcast_and_never_written(text: str) -> None:
+    f = form(_written(text))
+    shapes = [(3, 1), (1, 32), (3, 32), (1, 1)]
+    for turn in range(4):
+        given = _sources(f, turn, shapes[turn:] + shapes[:turn])
+        if text.startswith("lop3"):
+            given[3] = given[3][:1, :1]  # the table is a constant
+        kept = [x.copy() for x in given]
+        for x in given:
+            x.flags.writeable = False
+        got = _results(f, given)
+        assert all((x == y).all() for x, y in zip(given, kept, strict=True))
+        full = [np.broadcast_to(x, (3, 32)) for x in given]
+        whole = [x.copy() for x in full]
+        strided = [np.repeat(x, 3, axis=-1)[..., ::3] for x in full]
+        if text.startswith("lop3"):
+            full[3] = whole[3] = strided[3] = given[3]
+        for sources in (full, whole, strided):
+            for g, w, type in zip(got, _results(f, sources), f.results, strict=True):
+                assert g.dtype == w.dtype == unsigned(type)
+                assert (np.broadcast_to(g, (3, 32)) == np.broadcast_to(w, (3, 32))).all()
 
 
 def test_every_opcode_is_listed() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from blockstep.interp.ptx.isa import Instruction, Unsupported, form
-from blockstep.interp.ptx.isa.logic import _MODES
+from blockstep.interp.ptx.isa.moves import MODES
 from blockstep.interp.ptx.isa.registry import WIDTH
 from tests.ptx.instructions import edges, pairs, run, run_form, seen, signed, written
 
@@ -185,13 +185,13 @@ def test_bytes_are_permuted_by_every_selector() -> None:
 
 def test_permutation_modes_name_their_bytes() -> None:
     a, b = 0x3322_1100, 0x7766_5544
-    for mode, rows in _MODES.items():
+    for mode, rows in MODES.items():
         got = run(f"prmt.b32.{mode}", [a] * 8, [b] * 8, list(range(8)))
         named = [[x >> 8 * k & 15 for k in range(4)] for x in got]
         assert named == [list(row) for row in rows] * 2
     # From the table of the manual, which lists the highest byte first.
-    assert _MODES["b4e"][1] == (6, 7, 0, 1)[::-1]
-    assert _MODES["ecr"][2] == (2, 2, 1, 0)[::-1]
+    assert MODES["b4e"][1] == (6, 7, 0, 1)[::-1]
+    assert MODES["ecr"][2] == (2, 2, 1, 0)[::-1]
 
 
 def _moved(type: str, to: int, source: int) -> Instruction:

@@ -5,8 +5,8 @@ control flow, and nothing is shared with the language's meanings: the two sides 
 disagree. Each file enters its instructions into the registry when it is loaded, here.
 """
 
-from blockstep.interp.ptx.isa import approx, arith, compare, cvt, floats, logic, mma
+from blockstep.interp.ptx.isa import approx, arith, compare, cvt, floats, logic, mma, moves
 from blockstep.interp.ptx.isa.registry import Form, Instruction, Unsupported, form, lookup
 
 __all__ = ["Form", "Instruction", "Unsupported", "form", "lookup"]
-__all__ += ["approx", "arith", "compare", "cvt", "floats", "logic", "mma"]
+__all__ += ["approx", "arith", "compare", "cvt", "floats", "logic", "mma", "moves"]

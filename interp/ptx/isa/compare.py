@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from blockstep.interp.ptx.isa.formats import LOAD, flushed
-from blockstep.interp.ptx.isa.logic import _LOGIC
+from blockstep.interp.ptx.isa.logic import LOGIC
 from blockstep.interp.ptx.isa.registry import (
     Bits,
     Compute,
@@ -120,7 +120,7 @@ def _joined(compare: Compute, join: str, type: str, two: bool) -> Form:
     results = ("pred", "pred") if two else ("pred",)
     if not join:
         return Form(compare, (type, type), results)
-    combine = _LOGIC[join]
+    combine = LOGIC[join]
 
     def run(a: Bits, b: Bits, c: Bits) -> Any:
         t: Any = compare(a, b)

@@ -105,7 +105,7 @@ def computed(operation: str, plain: Array, direction: str, *operands: Array) -> 
     return result
 
 
-def fma_f64(a: Array, b: Array, c: Array) -> Array:
+def fma_f64(a: Array, b: Array, c: Array) -> Any:
     """fma.rn.f64: the product as two numbers (Dekker), summed without loss, and the tail rounded
     to odd before it is added (Boldo and Melquiond); in exact arithmetic where a part could leave the range."""
     high, low = _product(a, b)

@@ -243,14 +243,14 @@ _DIRECTED: dict[str, Operation] = {
 }
 
 
-def _fma_f16(a: Array, b: Array, c: Array) -> Array:
+def _fma_f16(a: Array, b: Array, c: Array) -> Any:
     """Products of f16 are exact in f32, and sums of them have errors that are: rounded to odd there
     (24 bits; 13 would do), the store rounds them."""
     s, error = rounding.two_sum(a * b, c)
     return rounding.to_odd(s, error)
 
 
-def _fma_bf16(a: Array, b: Array, c: Array) -> Array:
+def _fma_bf16(a: Array, b: Array, c: Array) -> Any:
     """The same of bf16, whose numbers reach as far as f32's: what comes near the ends of the range
     goes through f64."""
     product = a * b

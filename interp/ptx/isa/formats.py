@@ -80,7 +80,7 @@ LOAD = {"f16": load_f16, "bf16": load_bf16, "f32": load_f32, "f64": load_f64}
 STORE = {"f16": store_f16, "bf16": store_bf16, "f32": store_f32, "f64": store_f64}
 
 
-def odd_to_f32(s: Array) -> Array:
+def odd_to_f32(s: Array) -> Any:
     """An f64 result, exact or rounded to odd, rounded to odd as f32."""
     cut = to_f32(s, "rz")
     return (cut.view(np.uint32) | (cut.astype(np.float64) != s)).view(np.float32)

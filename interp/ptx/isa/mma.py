@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.interp.ptx.isa.formats import Array, store_f16, store_f32
+from blockstep.interp.ptx.isa.formats import LOAD, Array, store_f16, store_f32
 from blockstep.interp.ptx.isa.registry import Bits, Form, Instruction, Reader, instruction
 from blockstep.interp.ptx.isa.small import NUMBERS, cut_tf32
 
@@ -63,65 +63,60 @@ def c_position(lane: Any, element: Any, warp: Any = 0) -> tuple[Any, Any]:
 
 
 def numbers(type: str, bits: Bits) -> Any:
-    """Elements side by side in unsigned integers of any width (contiguous on the last axis), as f64
-    (integers too: they are small)."""
+    """Elements side by side in unsigned integers of any width (along the last axis), as f32, which
+    holds them all, small integers too; f64 as such."""
     bits = np.ascontiguousarray(bits)
     if type == "f64":
         return bits.view(np.float64)
     if type == "tf32":
-        return cut_tf32(bits.view(np.uint32)).view(np.float32).astype(np.float64)
-    if type == "f16":
-        return bits.view(np.float16).astype(np.float64)
-    if type == "bf16":
-        return (bits.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        return cut_tf32(bits.view(np.uint32)).view(np.float32)
+    if type in ("f16", "bf16"):
+        return LOAD[type](bits.view(np.uint16))
     return _of_bytes(type, bits.view(np.uint8))
 
 
 def _of_bytes(type: str, octets: Bits) -> Any:
     if type == "b1":
-        return np.unpackbits(octets, axis=-1, bitorder="little").astype(np.float64)
+        return np.unpackbits(octets, axis=-1, bitorder="little").astype(np.float32)
     if type in ("s4", "u4"):
         nibbles = np.stack([octets & 15, octets >> 4], axis=-1)
         nibbles = nibbles.reshape(*octets.shape[:-1], 2 * octets.shape[-1])
-        value = nibbles.astype(np.float64)
-        return np.where(nibbles > 7, value - 16, value) if type == "s4" else value
+        value = nibbles.astype(np.float32)
+        return np.where(nibbles > 7, value - np.float32(16), value) if type == "s4" else value
     if type in ("s8", "u8"):
-        return octets.view(np.int8 if type == "s8" else np.uint8).astype(np.float64)
+        return octets.view(np.int8 if type == "s8" else np.uint8).astype(np.float32)
     if type in FP8:
-        return NUMBERS[type][octets].astype(np.float64)
+        return NUMBERS[type][octets]
     # In a byte of `.kind::f8f6f4` six bits lie low, four in the middle.
     codes = (octets >> 2) & 15 if type == "e2m1" else octets & 63
-    return NUMBERS[type][codes].astype(np.float64)
+    return NUMBERS[type][codes]
 
 
-def _lanes(registers: Sequence[Bits], type: str) -> Any:
-    """Registers (…, threads) as numbers (…, warps, 8, 4, register · per)."""
+def _words(registers: Sequence[Bits]) -> Bits:
+    """Registers (…, threads) as words (register, …, warps, 8, 4)."""
     shape = np.broadcast_shapes(*(r.shape for r in registers))
-    whole = np.stack([np.broadcast_to(r, shape) for r in registers], axis=-1)
-    return numbers(type, whole).reshape(*shape[:-1], -1, 8, 4, len(registers) * _per(type))
+    whole = np.stack([np.broadcast_to(r, shape) for r in registers])
+    return whole.reshape(len(registers), *shape[:-1], -1, 8, 4)
 
 
-def _per(type: str) -> int:
-    return max(1, 32 // BITS[type])
+def a_matrix(registers: Sequence[Bits], type: str, rows: int = 16) -> Any:
+    """Registers of whole warps, each (…, threads), as matrices (…, warps, rows, k) of `numbers`."""
+    halves = rows // 8
+    words = _words(registers)
+    words = words.reshape(len(registers) // halves, halves, *words.shape[1:])
+    # Whole words change places, before there are several numbers of each.
+    k, h, *outer, g, t = range(words.ndim)
+    words = np.ascontiguousarray(words.transpose(*outer, h, g, k, t))
+    return numbers(type, words.reshape(*words.shape[: len(outer)], rows, -1))
 
 
-def a_matrix(registers: Sequence[Bits], type: str, rows: int = 16) -> Array:
-    """Registers of whole warps, each (…, threads), as matrices (…, warps, rows, k), in f64."""
-    per, halves = _per(type), rows // 8
-    x = _lanes(registers, type)
-    x = x.reshape(*x.shape[:-1], len(registers) // halves, halves, per)
-    *outer, g, t, k, h, s = range(x.ndim)
-    x = x.transpose(*outer, h, g, k, t, s)
-    return np.ascontiguousarray(x).reshape(*x.shape[: len(outer)], rows, -1)
-
-
-def b_matrix(registers: Sequence[Bits], type: str) -> Array:
-    """Registers of whole warps as matrices (…, warps, k, 8), in f64."""
-    x = _lanes(registers, type)
-    x = x.reshape(*x.shape[:-1], len(registers), _per(type))
-    *outer, g, t, k, s = range(x.ndim)
-    x = x.transpose(*outer, k, t, s, g)
-    return np.ascontiguousarray(x).reshape(*x.shape[: len(outer)], -1, 8)
+def b_matrix(registers: Sequence[Bits], type: str) -> Any:
+    """Registers of whole warps as matrices (…, warps, k, 8) of `numbers`: a column in memory after
+    the other."""
+    words = _words(registers)
+    k, *outer, g, t = range(words.ndim)
+    words = np.ascontiguousarray(words.transpose(*outer, g, k, t))
+    return numbers(type, words.reshape(*words.shape[: len(outer)], 8, -1)).swapaxes(-1, -2)
 
 
 _ELEMENT = {"f32": np.float32, "f16": np.float16, "f64": np.float64, "s32": np.int32}
@@ -131,13 +126,13 @@ def tile(registers: Sequence[Bits], type: str, rows: int = 16) -> Array:
     """Accumulator registers of whole warps as matrices (…, warps, rows, n) of their own type; n is 8
     for mma.sync, and what the registers hold for wgmma (there a matrix of 64 rows is four warps'
     one below the other: `stacked`)."""
-    shape = np.broadcast_shapes(*(r.shape for r in registers))
-    whole = np.stack([np.broadcast_to(r, shape) for r in registers], axis=-1)
-    x = np.ascontiguousarray(whole).view(_ELEMENT[type])
-    x = x.reshape(*shape[:-1], -1, 8, 4, x.shape[-1] // (rows // 4), rows // 8, 2)
-    *outer, g, t, n, h, s = range(x.ndim)
-    x = x.transpose(*outer, h, g, n, t, s)
-    return x.reshape(*x.shape[: len(outer)], rows, -1)
+    words = _words(registers)
+    pair = 1 if type == "f16" else 2  # registers that hold two neighbours of a row
+    halves = rows // 8
+    words = words.reshape(len(registers) // halves // pair, halves, pair, *words.shape[1:])
+    n, h, s, *outer, g, t = range(words.ndim)
+    words = np.ascontiguousarray(words.transpose(*outer, h, g, n, t, s))
+    return words.view(_ELEMENT[type]).reshape(*words.shape[: len(outer)], rows, -1)
 
 
 def fragment(matrix: Array, type: str, rows: int = 16) -> tuple[Bits, ...]:
@@ -166,7 +161,7 @@ def unstacked(x: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """D = A · B + C on matrices: (…, m, k) and (…, k, n) in f64, C and D of their own types."""
+    """D = A · B + C on matrices: (…, m, k) and (…, k, n) of `numbers`, C and D of their own types."""
 
     a: str
     b: str
@@ -178,6 +173,7 @@ class Product:
     def __call__(self, a: Array, b: Array, c: Array | None) -> Array:
         """D, in the dtype of its type; no C is zero."""
         with np.errstate(all="ignore"):  # inf - inf, and BLAS that leaves flags behind
+            a, b = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
             total = self._exclusive(a, b) if self.xor else a @ b
             if c is not None:
                 total = total + c
@@ -286,8 +282,8 @@ def _whole_warps(x: tuple[Bits, ...]) -> tuple[Bits, ...]:
 @dataclass(frozen=True, slots=True)
 class Wgmma:
     """One `wgmma.mma_async`: its shape and types, and the arithmetic; where A and B come from is the
-    machine's business. Matrices are (…, warpgroups, 64, k), (…, warpgroups or 1, k, n) in f64 (see
-    `numbers`), accumulators (…, warpgroups, 64, n) of their own dtype."""
+    machine's business. Matrices are (…, warpgroups, 64, k), (…, warpgroups or 1, k, n) of
+    `numbers`, accumulators (…, warpgroups, 64, n) of their own dtype."""
 
     n: int
     k: int

@@ -106,7 +106,7 @@ def overflow(x: F64, largest: float, direction: str) -> F64:
     return np.where(x > 0, positive, negative)
 
 
-def to_odd(s: Array, error: Array) -> Array:
+def to_odd(s: Array, error: Array) -> Any:
     """`s + error` rounded to odd, where s is the sum rounded to nearest and error what it lacks; in
     f64, or in f32."""
     kind = np.dtype(f"int{8 * s.dtype.itemsize}")
@@ -124,7 +124,7 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return s, (a - (s - other)) + (b - other)
 
 
-def added(a: Array, b: Array) -> Array:
+def added(a: Array, b: Array) -> Any:
     """a + b of one type, rounded to odd."""
     s, error = two_sum(a, b)
     return to_odd(s, error)
@@ -158,6 +158,11 @@ def zero_down(s: Array, positive: Array) -> Array:
     return np.where((s == 0) & ~positive, np.asarray(-0.0, s.dtype), s)
 
 
+# What of an f64 lies behind the last place of an f32, and half of that place.
+_BEHIND, _HALFWAY = np.uint64(0x1FFFFFFF), np.uint64(0x10000000)
+_SMALLEST = np.float32(2.0**-126)
+
+
 def fma_f32(a: Array, b: Array, c: Array) -> NDArray[np.float32]:
     """fma.rn.f32: a · b is exact in f64, the sum is rounded there and then again to f32.
 
@@ -168,8 +173,10 @@ def fma_f32(a: Array, b: Array, c: Array) -> NDArray[np.float32]:
     result: NDArray[np.float32] = s.astype(np.float32)
     bits = s.view(np.uint64)
     # The last 29 bits say "halfway"; `result` is small where it is below the smallest normal.
-    doubtful = (bits & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
-    doubtful |= (np.abs(result) <= np.float32(2.0**-126)) & (s != 0)
+    doubtful = (bits & _BEHIND) == _HALFWAY
+    small = np.abs(result) <= _SMALLEST
+    if small.any():
+        doubtful |= small & (s != 0)
     if doubtful.any():
         at = np.nonzero(doubtful)
         terms = (np.broadcast_to(x, s.shape)[at] for x in (product, c.astype(np.float64)))
