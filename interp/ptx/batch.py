@@ -19,7 +19,7 @@ from blockstep.interp.ptx.memory import Memory
 from blockstep.interp.ptx.specials import value_of
 
 Dim3 = tuple[int, int, int]
-POLLS = 200_000  # waits that found nothing new, after which nothing new will come
+POLLS = 20_000  # waits that found nothing new, after which nothing new will come
 _CYCLES = 16  # what the clock of a batch goes on with each look
 
 
@@ -68,9 +68,7 @@ class Batch:
         self.state: dict[str, Any] = {}  # of instructions that keep something, by their name
         self.position = self._positions()
         layout = program.layout
-        self.memory = Memory(
-            self, space, layout.shared + dynamic_shared, layout.local, parameters
-        )
+        self.memory = Memory(self, space, layout.shared + dynamic_shared, layout.local, parameters)
         cta = np.arange(ctas, dtype=np.int64)[:, None]
         tid = np.arange(self.threads, dtype=np.int64)[None]
         self.whole = Frame(self, self._registers(symbols), cta, tid, False)

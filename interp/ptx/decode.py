@@ -224,7 +224,9 @@ class Decoder:
         if isinstance(operand, Immediate):
             return self.constant(_bits(operand, type), type)
         if isinstance(operand, Special):
-            return self._narrowed(self._special(operand.name), width_of(operand.name, self.fail), type)
+            return self._narrowed(
+                self._special(operand.name), width_of(operand.name, self.fail), type
+            )
         if isinstance(operand, Symbol):
             return self._symbol(operand, type)
         if isinstance(operand, Negated):

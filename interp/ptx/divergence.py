@@ -166,7 +166,11 @@ class Scheduler:
         if low <= number:
             self._check_progress(frame, code)
             self._count_turn(number)
-        if (following == self.done) if isinstance(following, int) else (following == self.done).any():
+        if (
+            (following == self.done)
+            if isinstance(following, int)
+            else (following == self.done).any()
+        ):
             self.batch.progress += 1
             self._reopen()
 

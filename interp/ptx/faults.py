@@ -51,7 +51,9 @@ class Fault:
 
     def __str__(self) -> str:
         lanes = f"; {self.count} lanes" if self.count > 1 else ""
-        other = "" if self.related_thread is None else f", other party: thread {self.related_thread}"
+        other = (
+            "" if self.related_thread is None else f", other party: thread {self.related_thread}"
+        )
         at = "" if self.related is None else f" at {self.related}"
         who = f"[CTA {self.cta}, thread {self.thread}{lanes}{other}{at}]"
         return f"{self.kind}: {self.what} {who} at {self.place}"

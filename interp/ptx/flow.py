@@ -178,7 +178,8 @@ def _renamer(prefix: str, names: dict[str, Any]) -> Callable[[Statement], Statem
 
     def rename(statement: Statement) -> Statement:
         made = replace(
-            statement.instruction, operands=tuple([operand(o) for o in statement.instruction.operands])
+            statement.instruction,
+            operands=tuple([operand(o) for o in statement.instruction.operands]),
         )
         guard = None if statement.guard is None else operand(statement.guard)
         return replace(statement, instruction=made, guard=guard)
@@ -272,9 +273,7 @@ def _weak_order(blocks: list[Block], nodes: set[int], entry: int) -> list[int]:
 def _head(blocks: list[Block], part: list[int]) -> int:
     """Where a loop is entered."""
     inside = set(part)
-    entered = {
-        s for b in blocks if b.number not in inside for s in b.successors if s in inside
-    }
+    entered = {s for b in blocks if b.number not in inside for s in b.successors if s in inside}
     return min(entered or inside)
 
 

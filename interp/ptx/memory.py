@@ -58,18 +58,20 @@ class Memory:
     # one access: `address` is a register; with a mask only its threads take part
 
     def load(
-        self, frame: Frame, space: str, address: Bits, size: int, mask: Mask, place: Place
-    ) -> Bits:
+        self, frame: Frame, space: str, address: Bits, size: int, mask: Mask, place: Place,
+        kind: str = "read",
+    ) -> Bits:  # fmt: skip
         """The items at `address`: of its shape, or one-dimensional (of the threads in `mask`).
 
-        Of shared and local memory, the shape is that of the frame's CTAs or threads too."""
+        Of shared and local memory, the shape is that of the frame's CTAs or threads too. `kind` is
+        what watchers are told: read, or product for one that goes on until it is waited for."""
         if space == "global":
             a = _signed(address) if mask is None else frame.active(_signed(address), mask)
             return self._load_global(frame, a, size, mask, place)
         if space == "generic":
             return self._generic_load(frame, address, size, mask, place)
         data, index, good = self._placed(frame, space, address, size, mask, place)
-        self.batch.seen(frame, "read", space, index, size, mask, place, good)
+        self.batch.seen(frame, kind, space, index, size, mask, place, good)
         taken = data.take(index >> _shift(size))
         return taken if good is None else _blank(taken, good)
 
@@ -225,9 +227,7 @@ class Memory:
         typed, index = _typed(storage, a, size)
         return typed.take(index)
 
-    def _store_global(
-        self, frame: Frame, a: Bits, values: Bits, mask: Mask, place: Place
-    ) -> None:
+    def _store_global(self, frame: Frame, a: Bits, values: Bits, mask: Mask, place: Place) -> None:
         size = values.dtype.itemsize
         storage = self._one_storage(a, size)
         if storage is None or storage.readonly:
@@ -284,7 +284,9 @@ class Memory:
                 inside = here & (a + size <= storage.end)
                 nowhere |= here & ~inside
                 if write and storage.readonly:
-                    self._tell(frame, "out-of-bounds", "read-only memory", inside, a, size, mask, place)
+                    self._tell(
+                        frame, "out-of-bounds", "read-only memory", inside, a, size, mask, place
+                    )
                 else:
                     found.append((storage, inside))
             left &= ~here
@@ -302,9 +304,7 @@ class Memory:
             made[here] = typed.take(index)
         return made
 
-    def _store_apart(
-        self, frame: Frame, a: Bits, values: Bits, mask: Mask, place: Place
-    ) -> None:
+    def _store_apart(self, frame: Frame, a: Bits, values: Bits, mask: Mask, place: Place) -> None:
         for storage, here in self.apart(frame, a, values.dtype.itemsize, mask, place, True):
             typed, index = _typed(storage, a[here], values.dtype.itemsize)
             typed[index] = np.broadcast_to(values, a.shape)[here]

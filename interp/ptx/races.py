@@ -31,6 +31,7 @@ _EPOCH, _WARP = 32, 12
 _WHO = (1 << _WARP) - 1
 _SEVERAL = 2048  # + warp: several lanes of a warp
 _MANY = _WHO
+WARPGROUP = 4 * LANES
 KEPT = 16  # groups of copies whose end is remembered
 
 
@@ -58,6 +59,8 @@ class SharedRaces:
         self.epoch = np.ones((batch.ctas, 1), np.int64)
         self.warp_epoch = np.zeros((batch.ctas, -(-batch.threads // LANES)), np.int64)
         self.copies = False
+        self.product = np.zeros(count, np.int64)  # group << 12 | 1 + warpgroup of a wgmma
+        self.product_at = np.zeros(count, np.int32)
         batch.state["races"] = self
 
     def end(self, batch: Batch) -> None:
@@ -80,6 +83,8 @@ class SharedRaces:
             self._read(look)
         elif kind == "write":
             self._write(look, values)
+        elif kind == "product":
+            self._product(look)
         elif kind == "atomic":
             self._atomic(look)
         else:
@@ -121,6 +126,7 @@ class SharedRaces:
                 self.read_at,
             )  # fmt: skip
         self._check_copies(look, "write of a copy that was not waited for")
+        self._check_products(look, "write")
         self._note_writers(look, bits)
 
     def _atomic(self, look: _Look) -> None:
@@ -132,18 +138,54 @@ class SharedRaces:
     def _copy(self, look: _Look) -> None:
         before, read = self.writer[look.granules], self.reader[look.granules]
         look.tell_if(
-            look.races(before), "race", "copy over what another thread writes", before, self.wrote_at
+            look.races(before),
+            "race",
+            "copy over what another thread writes",
+            before,
+            self.wrote_at,
         )
         look.tell_if(
             look.races(read), "race", "copy over what another thread reads", read, self.read_at
         )
         self._check_copies(look, "copy over a copy that was not waited for")
+        self._check_products(look, "copy")
         groups = look.frame.batch.state["copy groups"]
         group = groups.committed[look.cta, look.tid] + 1
         self.copies = True
         self.copier[look.granules] = (group << _WARP) | (look.tid + 1)
         self.writer[look.granules] = 0
         self.wrote_at[look.granules] = look.site
+
+    def _product(self, look: _Look) -> None:
+        """wgmma reads until its group is waited for."""
+        before = self.writer[look.granules]
+        look.tell_if(
+            (before == 0) & (self.copier[look.granules] == 0), "uninitialised", "shared memory"
+        )
+        look.tell_if(
+            look.races(before), "race", "read of what another thread writes", before, self.wrote_at
+        )
+        self._check_copies(look, "read of a copy that was not waited for")
+        groups = look.frame.batch.state["products"]
+        warpgroup = look.tid // WARPGROUP
+        group = groups.committed[look.cta, warpgroup] + 1
+        self.product[look.granules] = (group << _WARP) | (warpgroup + 1)
+        self.product_at[look.granules] = look.site
+
+    def _check_products(self, look: _Look, what: str) -> None:
+        groups = look.frame.batch.state.get("products")
+        if groups is None:
+            return
+        key = self.product[look.granules]
+        owner, group = np.maximum((key & _WHO) - 1, 0), key >> _WARP
+        flying = (key != 0) & (group > groups.done[look.cta, owner])
+        self._tell_product(look, flying, "async", f"{what} of what a wgmma still reads")
+        ended = groups.ended[look.cta, owner, group % KEPT] == self.epoch[look.cta, 0]
+        early = (key != 0) & ~flying & ended & (owner != look.tid // WARPGROUP)
+        self._tell_product(look, early, "race", f"{what} of what another warpgroup's wgmma reads")
+
+    def _tell_product(self, look: _Look, wrong: Flags, kind: str, what: str) -> None:
+        look.tell_if(wrong, kind, what, np.zeros((1, 1), np.int64), self.product_at)
 
     def _check_copies(self, look: _Look, what: str) -> None:
         if not self.copies:
@@ -266,7 +308,7 @@ class _Look:
             where = self.granules[first[0], first[1]]
             related = races.places[int(sites[where])]
             who = int(np.broadcast_to(key, wrong.shape)[first[0], first[1]]) & _WHO
-            thread = who - 1 if who < _SEVERAL else None
+            thread = who - 1 if 0 < who < _SEVERAL else None
         if self.good is not None:
             full = np.zeros(self.good.shape, bool)
             full[self.good] = rows

@@ -73,7 +73,9 @@ def _by_axis(base: str, axis: int, batch: Batch) -> Bits:
         return batch.position[axis] % np.uint32(cluster[axis])
     whole = tuple([-(-n // c) for n, c in zip(grid, cluster, strict=True)])
     return _scalar(
-        {"%ntid": block, "%nctaid": grid, "%nclusterid": whole, "%cluster_nctaid": cluster}[base][axis]
+        {"%ntid": block, "%nctaid": grid, "%nclusterid": whole, "%cluster_nctaid": cluster}[base][
+            axis
+        ]
     )
 
 

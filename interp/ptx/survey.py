@@ -23,7 +23,9 @@ def _width(i: Instruction) -> int:
         if spaces & {"global", "local", "param", "const"} or not i.types:
             return _WIDEST
         bits = WIDTH[i.types[-1]] // 8
-        return bits * {"v2": 2, "v4": 4, "v8": 8}.get(next(iter(spaces & {"v2", "v4", "v8"}), ""), 1)
+        return bits * {"v2": 2, "v4": 4, "v8": 8}.get(
+            next(iter(spaces & {"v2", "v4", "v8"}), ""), 1
+        )
     if i.opcode == "cp" and "async" in i.modifiers and "bulk" not in i.modifiers:
         sizes = [o.value for o in i.operands if isinstance(o, Immediate)]
         return min([_WIDEST, *sizes[:1]]) if len(i.operands) > 2 else _WIDEST

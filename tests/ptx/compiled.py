@@ -207,5 +207,3 @@ def ulps(a: Any, b: Any) -> float:
     least = float(np.iinfo(kind).min)
     x, y = (np.where(v < 0, least - v, v) for v in (x, y))
     return float(np.abs(x - y).max())
-
-

@@ -37,12 +37,16 @@ def test_a_store_before_an_array_writes_nothing() -> None:
     assert kinds(report) == ["out-of-bounds"]
 
 
-@pytest.mark.parametrize(("offset", "expected"), [(0, []), (16, []), (4, ["alignment"]), (8, ["alignment"])])
+@pytest.mark.parametrize(
+    ("offset", "expected"), [(0, []), (16, []), (4, ["alignment"]), (8, ["alignment"])]
+)
 def test_a_vector_is_aligned_to_all_of_it(offset: int, expected: list[str]) -> None:
     memory = np.zeros(256, np.uint32)
     skip = -memory.ctypes.data % 16 // 4
     x = memory[skip : skip + 240]
-    body = f"mad.wide.u32 %d3, %r0, 16, %d0; ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%d3+{offset}];"
+    body = (
+        f"mad.wide.u32 %d3, %r0, 16, %d0; ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%d3+{offset}];"
+    )
     assert kinds(run(body, x)) == expected
 
 
@@ -98,9 +102,13 @@ def test_shared_memory_that_nobody_wrote_is_uninitialised() -> None:
 
 def test_each_cta_has_its_own_shared_memory() -> None:
     out = np.zeros((4, 32), np.uint32)
-    body = SHARED + TO_SHARED + """mov.u32 %r5, %ctaid.x; st.shared.u32 [%r4], %r5;
+    body = (
+        SHARED
+        + TO_SHARED
+        + """mov.u32 %r5, %ctaid.x; st.shared.u32 [%r4], %r5;
         ld.shared.u32 %r1, [%r4]; mad.lo.u32 %r6, %r5, 32, %r0; mad.wide.u32 %d3, %r6, 4, %d0;
         st.global.u32 [%d3], %r1;"""
+    )
     assert run(body, out, ctas=4).faults == []
     np.testing.assert_array_equal(out, np.repeat(np.arange(4), 32).reshape(4, 32))
 

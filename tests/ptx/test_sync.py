@@ -25,7 +25,9 @@ def test_a_barrier_stands_between_a_write_and_a_read_of_another_warp(
     assert kinds(run(body, threads=64)) == expected
 
 
-@pytest.mark.parametrize(("between", "expected"), [("bar.warp.sync 0xffffffff;", []), ("", ["race"])])
+@pytest.mark.parametrize(
+    ("between", "expected"), [("bar.warp.sync 0xffffffff;", []), ("", ["race"])]
+)
 def test_a_warp_barrier_is_enough_inside_of_a_warp(between: str, expected: list[str]) -> None:
     near = "xor.b32 %r5, %r0, 1; mad.lo.u32 %r6, %r5, 4, %r2;"
     body = SHARED + MINE + near + f"st.shared.u32 [%r4], %r0; {between} ld.shared.u32 %r1, [%r6];"
@@ -33,7 +35,9 @@ def test_a_warp_barrier_is_enough_inside_of_a_warp(between: str, expected: list[
 
 
 def test_overwriting_what_others_read_needs_a_barrier_too() -> None:
-    begin = SHARED + MINE + OTHER + "st.shared.u32 [%r4], %r0; bar.sync 0; ld.shared.u32 %r1, [%r6];"
+    begin = (
+        SHARED + MINE + OTHER + "st.shared.u32 [%r4], %r0; bar.sync 0; ld.shared.u32 %r1, [%r6];"
+    )
     assert kinds(run(begin + "bar.sync 0; st.shared.u32 [%r4], %r1;", threads=64)) == []
     report = run(begin + "st.shared.u32 [%r4], %r1;", threads=64)
     assert kinds(report) == ["race"]
@@ -47,8 +51,11 @@ def test_two_threads_that_write_one_place_race_unless_they_write_the_same() -> N
 
 
 def test_bytes_side_by_side_do_not_race() -> None:
-    body = SHARED + """mov.u32 %r2, memory; add.u32 %r4, %r2, %r0; cvt.u16.u32 %h1, %r0;
+    body = (
+        SHARED
+        + """mov.u32 %r2, memory; add.u32 %r4, %r2, %r0; cvt.u16.u32 %h1, %r0;
         st.shared.u8 [%r4], %h1; bar.sync 0; ld.shared.u32 %r1, [memory];"""
+    )
     assert kinds(run(body)) == []
 
 
@@ -61,9 +68,14 @@ def test_bytes_side_by_side_do_not_race() -> None:
 def test_a_copy_is_read_after_its_wait_and_a_barrier(wait: str, expected: list[str]) -> None:
     x = np.arange(64, dtype=np.uint32)
     out = np.zeros(64, np.uint32)
-    body = SHARED + MINE + OTHER + f"""add.u64 %d3, %d0, %d16;
+    body = (
+        SHARED
+        + MINE
+        + OTHER
+        + f"""add.u64 %d3, %d0, %d16;
         cp.async.ca.shared.global [%r4], [%d3], 4; cp.async.commit_group; {wait}
         ld.shared.u32 %r1, [%r6]; add.u64 %d4, %d1, %d16; st.global.u32 [%d4], %r1;"""
+    )
     assert kinds(run(body, x, out, threads=64)) == expected
     np.testing.assert_array_equal(out, np.arange(64) ^ 32)
 
@@ -71,9 +83,13 @@ def test_a_copy_is_read_after_its_wait_and_a_barrier(wait: str, expected: list[s
 def test_a_copy_of_fewer_bytes_fills_up_with_zeros() -> None:
     x = np.full(32, 0x01020304, np.uint32)
     out = np.zeros(32, np.uint32)
-    body = SHARED + MINE + """add.u64 %d3, %d0, %d16; and.b32 %r7, %r0, 3;
+    body = (
+        SHARED
+        + MINE
+        + """add.u64 %d3, %d0, %d16; and.b32 %r7, %r0, 3;
         cp.async.ca.shared.global [%r4], [%d3], 4, %r7; cp.async.wait_all;
         ld.shared.u32 %r1, [%r4]; add.u64 %d4, %d1, %d16; st.global.u32 [%d4], %r1;"""
+    )
     assert kinds(run(body, x, out)) == []
     assert out[:4].tolist() == [0, 0x04, 0x0304, 0x020304]
 
@@ -152,7 +168,9 @@ def test_waiting_for_what_never_comes_is_a_deadlock() -> None:
      ("up", 1, 0, lambda n: n - 1 if n else 0), ("down", 3, 31, lambda n: n + 3 if n < 29 else n),
      ("idx", 1, 0x1C1F, lambda n: n // 4 * 4 + 1), ("bfly", 16, 31, lambda n: n ^ 16)],
 )  # fmt: skip
-def test_a_shuffle_takes_the_lane_that_its_mode_says(mode: str, b: int, c: int, expected: object) -> None:
+def test_a_shuffle_takes_the_lane_that_its_mode_says(
+    mode: str, b: int, c: int, expected: object
+) -> None:
     found = each(f"shfl.sync.{mode}.b32 %r1, %r0, {b}, {c}, -1;")
     assert found.tolist() == [expected(n) for n in range(32)]  # type: ignore[operator]
 
@@ -179,7 +197,9 @@ def test_matches_and_reductions() -> None:
     body = "and.b32 %r2, %r0, 1; match.any.sync.b32 %r1, %r2, -1;"
     assert each(body).tolist() == [0x55555555, 0xAAAAAAAA] * 16
     assert set(each("redux.sync.add.u32 %r1, %r0, -1;").tolist()) == {496}
-    assert set(each("sub.u32 %r2, %r0, 5; redux.sync.min.s32 %r1, %r2, -1;").tolist()) == {2**32 - 5}
+    assert set(each("sub.u32 %r2, %r0, 5; redux.sync.min.s32 %r1, %r2, -1;").tolist()) == {
+        2**32 - 5
+    }
     body = "elect.sync %r2|%p1, -1; selp.u32 %r1, 1, 0, %p1;"
     assert each(body).tolist() == [1] + [0] * 31
 
@@ -213,11 +233,15 @@ def test_an_mbarrier_that_is_not_set_up_is_told() -> None:
 
 def test_memory_of_another_cta_of_the_cluster() -> None:
     out = np.zeros((2, 32), np.uint32)
-    body = SHARED + MINE + """mov.u32 %r5, %cluster_ctarank; mad.lo.u32 %r6, %r5, 100, %r0;
+    body = (
+        SHARED
+        + MINE
+        + """mov.u32 %r5, %cluster_ctarank; mad.lo.u32 %r6, %r5, 100, %r0;
         st.shared.u32 [%r4], %r6; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
         xor.b32 %r7, %r5, 1; mapa.shared::cluster.u32 %r8, %r4, %r7;
         ld.shared::cluster.u32 %r9, [%r8]; mad.lo.u32 %r10, %r5, 32, %r0;
         mad.wide.u32 %d3, %r10, 4, %d0; st.global.u32 [%d3], %r9;"""
+    )
     assert kinds(run(body, out, ctas=2, cluster=(2,))) == []
     np.testing.assert_array_equal(out, [np.arange(100, 132), np.arange(32)])
 

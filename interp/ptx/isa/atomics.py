@@ -150,9 +150,7 @@ class _Act:
                 frame.batch.progress += 1
             olds[here, n] = back
 
-    def _apply(
-        self, typed: Bits, index: Bits, values: Bits, second: Bits, flush: bool
-    ) -> Bits:
+    def _apply(self, typed: Bits, index: Bits, values: Bits, second: Bits, flush: bool) -> Bits:
         step = _flushing(self.step) if flush else self.step
         by = np.argsort(index, kind="stable")
         sorted_index = index[by]
@@ -162,8 +160,10 @@ class _Act:
             typed[index] = step(old, values, second)
             return old
         counts = np.diff(np.r_[starts, index.size])
-        if self.fold is not None and counts.max() > _ROUNDS and not (
-            flush and _small(values, typed[sorted_index[starts]])
+        if (
+            self.fold is not None
+            and counts.max() > _ROUNDS
+            and not (flush and _small(values, typed[sorted_index[starts]]))
         ):
             return self._folded(typed, index, values, by, starts, counts)
         rank = np.arange(index.size) - np.repeat(starts, counts)
@@ -218,5 +218,3 @@ def _among(frame: Frame, mask: Mask, part: Mask) -> Bits:
     if part is None:
         return np.ones(frame.active(frame.tid, mask).size, bool)
     return frame.active(part, mask)
-
-

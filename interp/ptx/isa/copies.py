@@ -16,15 +16,16 @@ from blockstep.interp.ptx.frame import Bits, Frame, Mask
 from blockstep.interp.ptx.isa.memory import SPACES
 from blockstep.interp.ptx.isa.registry import Instruction
 from blockstep.interp.ptx.memory import item
-from blockstep.interp.ptx.races import KEPT
+from blockstep.interp.ptx.races import KEPT, WARPGROUP
 from blockstep.interp.ptx.syntax import Address
 
 
 class Groups:
-    """The groups of copies of every thread of a batch: (CTAs, threads)."""
+    """The groups of asynchronous work of every thread of a batch: (CTAs, threads); of wgmma, of
+    every warpgroup."""
 
-    def __init__(self, batch: Batch) -> None:
-        shape = (batch.ctas, batch.threads)
+    def __init__(self, batch: Batch, each: int = 1) -> None:
+        shape = (batch.ctas, -(-batch.threads // each))
         self.committed = np.zeros(shape, np.int64)
         self.done = np.zeros(shape, np.int64)
         self.ended = np.zeros((*shape, KEPT), np.int64)
@@ -35,6 +36,15 @@ class Groups:
         found = batch.state.get("copy groups")
         if found is None:
             found = batch.state["copy groups"] = Groups(batch)
+        groups: Groups = found
+        return groups
+
+    @staticmethod
+    def of_products(batch: Batch) -> Groups:
+        """The groups of wgmma."""
+        found = batch.state.get("products")
+        if found is None:
+            found = batch.state["products"] = Groups(batch, WARPGROUP)
         groups: Groups = found
         return groups
 

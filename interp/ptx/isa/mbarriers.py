@@ -85,7 +85,9 @@ class Mbarriers:
         wrong = unknown & here
         if wrong.any():
             flags = wrong if mask is not None else wrong.reshape(frame.shape)
-            frame.batch.report(frame, "barrier", "an mbarrier that is not set up", flags, mask, place)
+            frame.batch.report(
+                frame, "barrier", "an mbarrier that is not set up", flags, mask, place
+            )
 
     def _finish(self, frame: Frame, state: dict[str, Bits], rows: Bits, place: Place) -> None:
         if (state["pending"][rows] < 0).any():
@@ -98,9 +100,7 @@ class Mbarriers:
         state["phase"][full] += 1
         state["pending"][full] = state["count"][full]
 
-    def complete(
-        self, frame: Frame, where: Where, sizes: Bits, mask: Mask, place: Place
-    ) -> None:
+    def complete(self, frame: Frame, where: Where, sizes: Bits, mask: Mask, place: Place) -> None:
         """Bytes have come."""
         self.change(frame, where, np.zeros(sizes.size, np.int64), -sizes, mask, place)
 
@@ -217,7 +217,7 @@ def map_address(i: Instruction, d: Decoder) -> Effect:
     def run(frame: Frame, mask: Mask) -> None:
         base = frame.regs[a]
         kind = base.dtype.type
-        window = base & ~kind((0xFF << RANK_SHIFT))
+        window = base & ~kind(0xFF << RANK_SHIFT)
         found = window + ((frame.regs[rank].astype(kind) + kind(1)) << kind(RANK_SHIFT))
         put(frame, found if mask is None else frame.active(found, mask), mask)
 

@@ -34,7 +34,9 @@ def known(i: Instruction, d: Decoder, extra: frozenset[str] = frozenset()) -> tu
             count = _VECTORS[m]
         elif m in WIDTH:
             type = m
-        elif not (m in _ORDER | _SCOPES | _CACHE | extra or m.startswith(("L1::", "L2::", "level::"))):
+        elif not (
+            m in _ORDER | _SCOPES | _CACHE | extra or m.startswith(("L1::", "L2::", "level::"))
+        ):
             d.fail(i.name)
     if not type or WIDTH[type] > 64:
         d.fail(i.name)

@@ -155,6 +155,8 @@ def _map_at(frame: Frame, lanes: Bits, address: int, rank: int, place: Place) ->
     bits = memory.load(one, "generic", at, 8, None, place).tobytes()
     number = number_in(bits)
     if number is None or len(frame.batch.tensor_maps[number].box) != rank:
-        raise frame.batch.trap(frame, "async", "an address that holds no such tensor map", lanes, place)
+        raise frame.batch.trap(
+            frame, "async", "an address that holds no such tensor map", lanes, place
+        )
     made: TensorMap = frame.batch.tensor_maps[number]
     return made

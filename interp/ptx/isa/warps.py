@@ -44,7 +44,9 @@ def members(frame: Frame, mask: Mask, named: Bits, place: Place) -> Bits:
     if missing.any():
         wrong = frame.warps.back(np.broadcast_to(missing, (len(missing), LANES)))
         flags = wrong if mask is None else frame.active(wrong, mask)
-        frame.batch.report(frame, "barrier", "lanes that are named are elsewhere", flags, mask, place)
+        frame.batch.report(
+            frame, "barrier", "lanes that are named are elsewhere", flags, mask, place
+        )
     return wanted & here
 
 

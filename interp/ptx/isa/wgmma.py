@@ -25,7 +25,7 @@ import numpy as np
 
 from blockstep.interp.ptx.decode import Decoder, Effect, effect
 from blockstep.interp.ptx.frame import LANES, Bits, Frame, Mask
-from blockstep.interp.ptx.isa.copies import repeated
+from blockstep.interp.ptx.isa.copies import Groups, repeated
 from blockstep.interp.ptx.isa.mma import BITS, WARPS, Wgmma, numbers
 from blockstep.interp.ptx.isa.mma import wgmma as arithmetic
 from blockstep.interp.ptx.isa.registry import Instruction, Unsupported
@@ -89,7 +89,7 @@ class _Matrix:
         address = swizzled(start[:, None] + offsets.reshape(1, -1), span)
         many = repeated(frame, *heads, offsets.size)
         items = frame.batch.memory.load(
-            many, "shared", address.reshape(1, -1), CHUNK, None, place
+            many, "shared", address.reshape(1, -1), CHUNK, None, place, "product"
         )
         bits: Bits = items.reshape(len(start), shape[0], -1)
         return bits
@@ -107,10 +107,20 @@ def warpgroup(i: Instruction, d: Decoder) -> Effect:
 
 
 def _whole(d: Decoder, i: Instruction) -> Effect:
-    place = d.place
+    """`fence`, `commit_group`, `wait_group n`."""
+    place, what = d.place, i.modifiers[0]
+    left = i.operands[0].value if what == "wait_group" else 0
 
     def run(frame: Frame, mask: Mask) -> None:
         _check(frame, mask, place)
+        if what == "fence":
+            return
+        groups = Groups.of_products(frame.batch)
+        cta, warpgroup = frame.warps.cta[::WARPS], frame.warps.warp[::WARPS] // WARPS
+        if what == "commit_group":
+            groups.commit(cta, warpgroup)
+        else:
+            groups.wait(frame.batch, cta, warpgroup, left)
 
     return run
 
@@ -146,6 +156,7 @@ def _product(i: Instruction, d: Decoder, core: Wgmma) -> Effect:
 
     def run(frame: Frame, mask: Mask) -> None:
         _check(frame, mask, place)
+        Groups.of_products(frame.batch)
         regs, warps = frame.regs, frame.warps
         heads = warps.cta[::WARPS], warps.warp[::WARPS] * LANES
         flat = [np.broadcast_to(regs[s], frame.shape).reshape(-1) for s in (*a_slots, b_slot)]
@@ -173,14 +184,10 @@ def _accumulators(frame: Frame, core: Wgmma, slots: list[int], scale: int) -> An
     if not scales.any():
         return None
     known, matrix = frame.batch.state.get("accumulators", ((), None))
-    same = len(known) == len(slots) and all(
-        regs[s] is k for s, k in zip(slots, known, strict=True)
-    )
+    same = len(known) == len(slots) and all(regs[s] is k for s, k in zip(slots, known, strict=True))
     if not same:
         flat = [np.broadcast_to(regs[s], frame.shape).reshape(-1) for s in slots]
         matrix = core.accumulator(flat)
     if not scales.all():
         matrix = np.where(scales[:, None, None], matrix, matrix.dtype.type(0))
     return matrix
-
-
