@@ -16,7 +16,7 @@ import functools
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -330,7 +330,7 @@ class Decoder:
 
         return put_fitted
 
-    def fail(self, what: str) -> Any:
+    def fail(self, what: str) -> NoReturn:
         """Raise NotSupported at the running statement."""
         raise NotSupported(what, self.place)
 

@@ -311,7 +311,7 @@ def _components(blocks: list[Block], nodes: set[int], entry: int) -> list[list[i
 
 
 def _popped(stack: list[int], on_stack: set[int], last: int) -> list[int]:
-    part = []
+    part: list[int] = []
     while not part or part[-1] != last:
         part.append(stack.pop())
         on_stack.discard(part[-1])

@@ -54,7 +54,7 @@ class Warps:
 
     def to(self, x: Bits) -> Bits:
         """A register's values by warp and lane; zeros for lanes that are elsewhere."""
-        full = np.broadcast_to(x, self.shape).reshape(-1)
+        full = (x if x.shape == self.shape else np.broadcast_to(x, self.shape)).reshape(-1)
         if self.present is None:
             return full.reshape(-1, LANES)
         made = np.zeros(self.present.shape, full.dtype)
@@ -65,7 +65,8 @@ class Warps:
         """The opposite of `to`."""
         if self.present is None:
             return x.reshape(self.shape)
-        return x[self._row, self._lane].reshape(self.shape)
+        taken: Bits = x[self._row, self._lane]
+        return taken.reshape(self.shape)
 
 
 class Frame:
@@ -80,7 +81,7 @@ class Frame:
     @property
     def size(self) -> int:
         """How many threads."""
-        return self.shape[0] * self.shape[1]
+        return int(self.shape[0]) * int(self.shape[1])
 
     def full(self, x: Bits) -> Bits:
         """A register with one element for each thread."""
@@ -88,7 +89,7 @@ class Frame:
 
     def active(self, x: Bits, mask: Mask) -> Bits:
         """The elements of a register of the threads in `mask`, one-dimensional."""
-        full = np.broadcast_to(x, self.shape)
+        full = x if x.shape == self.shape else np.broadcast_to(x, self.shape)
         return full.reshape(-1) if mask is None else full[np.broadcast_to(mask, self.shape)]
 
     @cached_property

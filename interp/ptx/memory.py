@@ -143,7 +143,7 @@ class Memory:
             self.store(frame, parts[0][0], parts[0][1], values, mask, place)
             return
         full = np.zeros(frame.shape, values.dtype)
-        full[frame.full(np.True_ if mask is None else mask)] = (
+        full[np.broadcast_to(np.True_ if mask is None else mask, frame.shape)] = (
             np.broadcast_to(values, frame.shape).reshape(-1) if mask is None else values
         )
         for space, inside, part in parts:

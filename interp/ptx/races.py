@@ -271,16 +271,17 @@ class _Look:
 
     def races(self, before: Bits) -> Flags:
         """Where an earlier access by key is of another thread, and nothing orders the two."""
-        same_epoch = (before >> _EPOCH) == (self.key >> _EPOCH)
+        same_epoch: Flags = (before >> _EPOCH) == (self.key >> _EPOCH)
         if not same_epoch.any():
             return same_epoch
         who = before & _WHO
-        other = same_epoch & (who != self.tid + 1)
+        other: Flags = same_epoch & (who != self.tid + 1)
         if not other.any():
             return other
         same_warp = _warp_of(who) == self.tid // LANES
         earlier = ((before >> _WARP) & ((1 << (_EPOCH - _WARP)) - 1)) < self.warp_epoch
-        return other & ~(same_warp & earlier)
+        found: Flags = other & ~(same_warp & earlier)
+        return found
 
     def bits(self, values: Any) -> Bits:
         """What a store writes, for each lane and granule."""
@@ -301,7 +302,8 @@ class _Look:
         """Report the lanes with a granule where something is wrong."""
         if not wrong.any():
             return
-        races, rows = self.races_of, wrong.any(axis=1)
+        races = self.races_of
+        rows: Any = wrong.any(axis=1)
         related, thread = None, None
         if key is not None and sites is not None:
             first = np.argwhere(wrong)[0]

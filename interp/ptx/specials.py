@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -27,7 +27,7 @@ _PLAIN = frozenset({
 })  # fmt: skip
 
 
-def width_of(name: str, fail: Callable[[str], Any]) -> str:
+def width_of(name: str, fail: Callable[[str], NoReturn]) -> str:
     """The type of a hardware register; `fail` is called for one that is not known."""
     base, _, axis = name.partition(".")
     if not (name in _PLAIN or name in MOVING or (base in _BY_AXIS and axis in (*_AXES, "w"))):

@@ -17,6 +17,7 @@ import ml_dtypes
 import numpy as np
 
 from blockstep.compiler.compile import compile_function
+from blockstep.compiler.faults import FAULTS
 from blockstep.compiler.frontend import build_bound
 from blockstep.compiler.lower import Options
 from blockstep.interp.ptx import machine as ptx
@@ -24,12 +25,13 @@ from blockstep.language import function as language_function
 from blockstep.language.function import register_launcher
 from blockstep.runtime.arguments import bind
 from blockstep.runtime.descriptor import TensorDescriptor
-from blockstep.runtime.gpu.binary import FAULTS, Binary, Param
+from blockstep.runtime.gpu.binary import Binary, Param
 from blockstep.runtime.gpu.compiling import _box, _param, hints_of
 from blockstep.runtime.gpu.launcher import packable
 from blockstep.runtime.gpu.tensor_map import TYPES, Tiled
 from blockstep.runtime.gpu.values import gatherer, values_of
-from blockstep.runtime.launch import OPTIONS, grid_size, split_options
+from blockstep.runtime.launch import grid_size
+from blockstep.runtime.launch_options import OPTIONS, split_options
 from tests.agreement.agree import copies
 from tests.ops.kernels import bits
 
@@ -115,7 +117,7 @@ def compiled(
         assert storage is not None
         return storage.data
 
-    gather = gatherer(binary, bound, tensor_map(array_at))  # type: ignore[arg-type]
+    gather = gatherer(binary, bound, tensor_map(array_at))
     values = gather(values_of(bound, lambda view: view.base))
     faults = np.zeros(16, np.int32)
     visible = [p for p in parameters if p.name != FAULTS]

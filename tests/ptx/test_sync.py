@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blockstep.interp.ptx.faults import Trap
+from blockstep.interp.ptx.faults import Report, Trap
 from tests.ptx.programs import each, kinds, run
 
 SHARED = ".shared .align 16 .b8 memory[1024];"
@@ -110,12 +110,10 @@ def test_a_part_of_a_warp_at_an_aligned_barrier_is_told() -> None:
     assert "barrier" in kinds(_report(body))
 
 
-def _report(body: str) -> object:
+def _report(body: str) -> Report:
     try:
         return run(body, threads=32)
     except Trap as trap:
-        from blockstep.interp.ptx.faults import Report
-
         return Report([trap.fault])
 
 

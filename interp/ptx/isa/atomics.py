@@ -76,7 +76,7 @@ def _step(i: Instruction, op: str, type: str, d: Decoder) -> Step:
     try:
         compute: Any = form(Instruction(op, (type,), (type,), i.line, (None, None, None))).compute
     except Unsupported:
-        return d.fail(i.name)  # type: ignore[no-any-return]
+        return d.fail(i.name)
     return lambda old, value, second: compute(old, value)
 
 

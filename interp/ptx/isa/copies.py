@@ -75,7 +75,7 @@ def copy(i: Instruction, d: Decoder) -> Effect:
 
         return tensor_copy(i, d)
     if words[:1] == ["reduce"]:
-        return d.fail(i.name)  # type: ignore[no-any-return]
+        return d.fail(i.name)
     if "commit_group" in words or "wait_group" in words or "wait_all" in words:
         return _group(i, d, words)
     if words[:2] == ["async", "mbarrier"]:

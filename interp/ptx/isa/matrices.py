@@ -110,7 +110,7 @@ def multiply(i: Instruction, d: Decoder) -> Effect:
     try:
         found = form(i)
     except Unsupported:
-        return d.fail(i.name)  # type: ignore[no-any-return]
+        return d.fail(i.name)
     given = [*flow_parts(i.operands[1:])]
     if len(given) != len(found.sources):
         d.fail(f"{i.name} with {len(given)} sources")

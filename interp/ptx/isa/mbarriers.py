@@ -133,7 +133,7 @@ def mbarrier(i: Instruction, d: Decoder) -> Effect:
     if what in ("arrive", "arrive_drop"):
         return _arrive(i, d)
     if what not in ("init", "inval", "expect_tx", "complete_tx"):
-        return d.fail(i.name)  # type: ignore[no-any-return]
+        return d.fail(i.name)
     address, place = d.address(i.operands[0]), d.place
     amount = d.source(i.operands[1], "u32") if len(i.operands) > 1 else None
 
@@ -142,6 +142,7 @@ def mbarrier(i: Instruction, d: Decoder) -> Effect:
         if what == "inval":
             all_of.forget(where)
             return
+        assert amount is not None
         n = frame.active(frame.regs[amount], mask).astype(np.int64)
         if what == "init":
             all_of.init(where, n)

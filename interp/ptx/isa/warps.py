@@ -12,16 +12,21 @@ from typing import Any
 import numpy as np
 
 from blockstep.interp.ptx.decode import Decoder, Effect, effect
-from blockstep.interp.ptx.faults import Place
+from blockstep.interp.ptx.faults import NotSupported, Place
 from blockstep.interp.ptx.frame import LANES, Bits, Frame, Mask
 from blockstep.interp.ptx.isa.registry import Instruction, form, unsigned
 
 _LANE = np.arange(LANES)
+_ALL = 0xFFFFFFFF
+_EVERYONE = np.ones((1, LANES), bool)
 
 
 def spread(frame: Frame, put: Any, rows: Bits, mask: Mask) -> None:
     """Write a register from values by warp and lane."""
-    full = frame.warps.back(np.ascontiguousarray(np.broadcast_to(rows, (len(rows), LANES))))
+    shape = (len(frame.warps.warp), LANES)
+    if rows.shape != shape:
+        rows = np.ascontiguousarray(np.broadcast_to(rows, shape))
+    full = frame.warps.back(rows)
     put(frame, full if mask is None else frame.active(full, mask), mask)
 
 
@@ -34,10 +39,16 @@ def present(frame: Frame, mask: Mask) -> Bits:
     return frame.warps.to(full)
 
 
-def members(frame: Frame, mask: Mask, named: Bits, place: Place) -> Bits:
-    """The lanes of a member mask, by warp; tells of those that are not there."""
+def members(frame: Frame, mask: Mask, named: Bits, place: Place, same: bool = True) -> Bits:
+    """The lanes of a member mask, by warp; tells of those that are not there. Raises NotSupported
+    where lanes have different masks and `same` asks for one."""
+    if mask is None and frame.warps.present is None and named.size == 1 and named.flat[0] == _ALL:
+        return _EVERYONE
     here = present(frame, mask)
-    asked = np.where(here, frame.warps.to(named), 0).max(axis=1, keepdims=True)
+    masks = np.where(here, frame.warps.to(named), np.uint32(0))
+    asked = np.bitwise_or.reduce(masks, axis=1, keepdims=True)
+    if same and ((masks != asked) & here).any():
+        raise NotSupported("member masks that differ within a warp", place)
     wanted = (asked >> _LANE.astype(asked.dtype)) & asked.dtype.type(1) != 0
     rows = frame.warps.warp[:, None] * LANES + _LANE < frame.batch.threads
     missing = (wanted & ~here & rows).any(axis=1, keepdims=True)
@@ -47,7 +58,8 @@ def members(frame: Frame, mask: Mask, named: Bits, place: Place) -> Bits:
         frame.batch.report(
             frame, "barrier", "lanes that are named are elsewhere", flags, mask, place
         )
-    return wanted & here
+    found: Bits = wanted & here
+    return found
 
 
 def _moves(mode: str, lane: Bits, b: Bits, segment: Bits, bound: Bits) -> tuple[Bits, Bits]:
@@ -80,22 +92,31 @@ def shuffle(i: Instruction, d: Decoder) -> Effect:
 
     def run(frame: Frame, mask: Mask) -> None:
         regs, warps = frame.regs, frame.warps
-        here = members(frame, mask, regs[named], place)
+        here = members(frame, mask, regs[named], place, same=False)
         value = warps.to(regs[a])
-        step = warps.to(regs[b]).astype(np.int64) & 31
-        control = warps.to(regs[c]).astype(np.int64)
+        step, control = (_by_lane(frame, regs[s]) for s in (b, c))
+        step = step & 31
         source, valid = _moves(mode, _LANE[None], step, control >> 8 & 31, control & 31)
         source = np.where(valid, source, _LANE[None])
-        if not (here.all() or _there(here, source)):
+        if not (here is _EVERYONE or here.all() or _there(here, source)):
             frame.batch.report(
                 frame, "barrier", "a shuffle from a lane that is elsewhere", np.ones((1, 1), bool),
                 None, place,
             )  # fmt: skip
-        spread(frame, put, np.take_along_axis(value, source, 1), mask)
+        if len(source) == 1:
+            taken = value.take(source[0], axis=1)
+        else:
+            taken = np.take_along_axis(value, source, 1)
+        spread(frame, put, taken, mask)
         if put_valid is not None:
             spread(frame, put_valid, valid, mask)
 
     return run
+
+
+def _by_lane(frame: Frame, x: Bits) -> Bits:
+    """A register by warp and lane, or the one value of all."""
+    return x.astype(np.int64) if x.size == 1 else frame.warps.to(x).astype(np.int64)
 
 
 def _there(here: Bits, source: Bits) -> bool:
@@ -122,9 +143,9 @@ def vote(i: Instruction, d: Decoder) -> Effect:
     def run(frame: Frame, mask: Mask) -> None:
         here = members(frame, mask, frame.regs[named], place)
         holds = frame.warps.to(frame.regs[a])
-        every = (holds | ~here).all(axis=1, keepdims=True)
+        every: Any = (holds | ~here).all(axis=1, keepdims=True)
         some = (holds & here).any(axis=1, keepdims=True)
-        found = {"all": every, "any": some, "uni": every | ~some}.get(mode)
+        found: Any = {"all": every, "any": some, "uni": every | ~some}.get(mode)
         spread(frame, put, ballot(holds & here) if found is None else found, mask)
 
     return run
@@ -221,8 +242,8 @@ def _folded(value: Bits, here: Bits, op: str, type: str) -> Bits:
     limits = np.iinfo(signed.dtype)
     empty = signed.dtype.type(limits.max if op == "min" else limits.min)
     fold = np.min if op == "min" else np.max
-    found = fold(np.where(here, signed, empty), axis=1, keepdims=True)
-    return found.view(unsigned(type))
+    least: Bits = fold(np.where(here, signed, empty), axis=1, keepdims=True)
+    return least.view(unsigned(type))
 
 
 @effect("elect")

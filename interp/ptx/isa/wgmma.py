@@ -72,7 +72,7 @@ class _Matrix:
             found = np.concatenate(parts)
         else:
             found = self._read(frame, descriptors, heads, shape, place)
-        values = numbers(self.type, found.view(np.uint8))
+        values: Bits = numbers(self.type, found.view(np.uint8))
         return values if self.by_k else values.swapaxes(1, 2)
 
     def _read(
@@ -103,7 +103,7 @@ def warpgroup(i: Instruction, d: Decoder) -> Effect:
     try:
         return _product(i, d, arithmetic(i))
     except Unsupported:
-        return d.fail(i.name)  # type: ignore[no-any-return]
+        return d.fail(i.name)
 
 
 def _whole(d: Decoder, i: Instruction) -> Effect:
