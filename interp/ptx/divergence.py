@@ -229,12 +229,6 @@ class Scheduler:
         """Threads come to a barrier: those that may go on, or all at a gate."""
         i = end.instruction
         assert i is not None
-        if end.guard is not None:
-            holds = frame.full(frame.regs[end.guard] != end.negated)
-            if not holds.any():
-                return end.next
-            if not holds.all():
-                raise self._unsupported_guard(end, frame)
         if "warp" in i.modifiers:
             return self._warp_barrier(end, frame, members)
         if "cluster" in i.modifiers:
@@ -251,11 +245,6 @@ class Scheduler:
         numbers = 0 if number is None else self._each(frame, number)
         self._arrive(end, frame, which, cta * _NUMBERS + numbers, count, True)
         return np.full(which.size, end.next, np.int32)
-
-    def _unsupported_guard(self, end: End, frame: Frame) -> Exception:
-        return self.batch.trap(
-            frame, "barrier", "threads of one warp disagree about a barrier", None, end.place
-        )
 
     def _check_aligned(self, end: End, frame: Frame) -> None:
         i = end.instruction
@@ -354,7 +343,6 @@ class Scheduler:
         assert slot is not None
         wanted = warps.to(frame.regs[slot])
         present = np.ones(wanted.shape, bool) if warps.present is None else warps.present
-        named = (wanted >> np.arange(LANES, dtype=np.uint32)) & np.uint32(1) != 0
         asked = np.where(present, wanted, 0).max(axis=1, keepdims=True)
         named = (asked >> np.arange(LANES, dtype=asked.dtype)) & asked.dtype.type(1) != 0
         row = warps.warp[:, None] * LANES + np.arange(LANES)

@@ -12,7 +12,7 @@ again where the arms meet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -72,7 +72,7 @@ def blocks_of(module: Module, entry: str) -> Flow:
     if function is None or function.body is None or not function.is_entry:
         raise Malformed(f"there is no kernel {entry}", 1)
     inliner = _Inliner(module)
-    nodes = list(inliner.expand(function, "", {}, None, ()))
+    nodes = list(_around_barriers(inliner.expand(function, "", {}, None, ())))
     return Flow(_ordered(_cut(nodes, inliner.targets)), inliner.variables)
 
 
@@ -208,6 +208,19 @@ def _parameter_access(statement: Statement, slots: set[Any]) -> Iterator[Stateme
 def is_barrier(i: Instruction) -> bool:
     """Whether threads may have to wait here for others."""
     return i.opcode in _BARRIERS and "arrive" not in i.modifiers
+
+
+def _around_barriers(nodes: Iterable[Label | Statement]) -> Iterator[Label | Statement]:
+    """Guards of barriers as branches around them, which may take the warps different ways."""
+    for number, node in enumerate(nodes):
+        if isinstance(node, Label) or node.guard is None or not is_barrier(node.instruction):
+            yield node
+            continue
+        after = f"barrier@{number}"
+        jump = Instruction("bra", (), (), node.instruction.line, (Symbol(after),))
+        yield replace(node, instruction=jump, negated=not node.negated)
+        yield replace(node, guard=None, negated=False)
+        yield Label(after)
 
 
 def _ends_block(i: Instruction) -> bool:

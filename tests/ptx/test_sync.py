@@ -117,6 +117,12 @@ def _report(body: str) -> Report:
         return Report([trap.fault])
 
 
+def test_a_guard_takes_whole_warps_to_a_barrier() -> None:
+    body = SHARED + MINE + OTHER + """setp.lt.u32 %p1, %r0, 64; @%p1 st.shared.u32 [%r4], %r0;
+        @%p1 bar.sync 1, 64; @%p1 ld.shared.u32 %r1, [%r6]; @!%p1 mov.u32 %r1, 7;"""
+    assert each(body, threads=96).tolist() == [n ^ 32 for n in range(64)] + [7] * 32
+
+
 def test_a_barrier_reduces_what_all_threads_bring() -> None:
     body = "setp.lt.u32 %p1, %r0, 40; bar.red.popc.u32 %r1, 0, %p1;"
     assert set(each(body, threads=64).tolist()) == {40}
