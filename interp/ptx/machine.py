@@ -56,9 +56,7 @@ def run_ptx(
     report = Report()
     launch = _Launch(program, report, arguments, space or AddressSpace())
     sizes = _dim3(grid), _dim3(block), _cluster(program, cluster)
-    watchers: list[Watcher] = (
-        [SharedRaces(program)] if judged and SharedRaces.judges(program) else []
-    )
+    watchers: list[Watcher] = [SharedRaces(program)] if judged else []
     with arena(), np.errstate(all="ignore"):
         _run(launch, sizes, shared, seed, watchers, batch_threads)
     return report

@@ -6,8 +6,8 @@ one number: epoch, warp epoch, thread. Two accesses race when one writes, both a
 same epoch, and they are of different threads that no warp barrier orders.
 
 An asynchronous copy writes when its thread has waited for its group; others may read after the next
-barrier. Where threads are ordered otherwise (mbarriers, named barriers) this checker does not
-judge (`judges`).
+barrier. Where threads are ordered otherwise (mbarriers, named barriers, clusters), races are not
+judged (`ordered`): what is unwritten, and what is not waited for, still is.
 
 Invariant: a granule is no wider than any access of the kernel, so that an access covers granules.
 """
@@ -40,13 +40,9 @@ class SharedRaces:
 
     def __init__(self, program: Program) -> None:
         self.granule = program.granule
+        self.ordered = not program.partial_barriers
         self.places: list[Place] = []
         self._numbers: dict[Place, int] = {}
-
-    @staticmethod
-    def judges(program: Program) -> bool:
-        """Whether barriers of whole CTAs are all that orders the threads of this kernel."""
-        return not program.partial_barriers
 
     def begin(self, batch: Batch) -> None:
         count = batch.ctas * batch.memory.row // self.granule
@@ -181,7 +177,7 @@ class SharedRaces:
         flying = (key != 0) & (group > groups.done[look.cta, owner])
         self._tell_product(look, flying, "async", f"{what} of what a wgmma still reads")
         ended = groups.ended[look.cta, owner, group % KEPT] == self.epoch[look.cta, 0]
-        early = (key != 0) & ~flying & ended & (owner != look.tid // WARPGROUP)
+        early = self.ordered & (key != 0) & ~flying & ended & (owner != look.tid // WARPGROUP)
         self._tell_product(look, early, "race", f"{what} of what another warpgroup's wgmma reads")
 
     def _tell_product(self, look: _Look, wrong: Flags, kind: str, what: str) -> None:
@@ -198,7 +194,13 @@ class SharedRaces:
         flying = (key != 0) & (group > groups.done[look.cta, owner])
         look.tell_if(flying, "async", what, key & _WHO, self.wrote_at)
         ended = groups.ended[look.cta, owner, group % KEPT]
-        early = (key != 0) & ~flying & (owner != look.tid) & (ended == self.epoch[look.cta, 0])
+        early = (
+            self.ordered
+            & (key != 0)
+            & ~flying
+            & (owner != look.tid)
+            & (ended == self.epoch[look.cta, 0])
+        )
         look.tell_if(early, "race", f"{what} behind a barrier", key & _WHO, self.wrote_at)
 
     # what is kept
@@ -210,7 +212,7 @@ class SharedRaces:
         self.wrote_at[granules] = look.site
         other = self.writer[granules]
         twice = other != look.key
-        if twice.any():
+        if self.ordered and twice.any():
             last = np.zeros(self.writer.size, bits.dtype)
             last[granules] = bits
             twice &= last[granules] != bits
@@ -271,6 +273,8 @@ class _Look:
 
     def races(self, before: Bits) -> Flags:
         """Where an earlier access by key is of another thread, and nothing orders the two."""
+        if not self.races_of.ordered:
+            return np.zeros(np.broadcast_shapes(before.shape, self.key.shape), bool)
         same_epoch: Flags = (before >> _EPOCH) == (self.key >> _EPOCH)
         if not same_epoch.any():
             return same_epoch

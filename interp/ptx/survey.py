@@ -49,7 +49,7 @@ def partial_barriers(statements: Sequence[Statement]) -> bool:
 
 
 def _partial(i: Instruction) -> bool:
-    if i.opcode == "mbarrier":
+    if i.opcode in ("mbarrier", "mapa"):
         return True
     if i.opcode not in ("bar", "barrier") or "warp" in i.modifiers or "cluster" in i.modifiers:
         return False

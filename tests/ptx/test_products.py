@@ -130,3 +130,20 @@ def test_batches_of_any_size_give_the_same(threads: int) -> None:
     made, found, expected = product(np.float16, "sm_90a", (192, 128, 64))
     assert made.run(batch_threads=threads).faults == []
     np.testing.assert_array_equal(found, expected)
+
+
+def test_every_wait_of_a_pipelined_product_is_missed() -> None:
+    made, _, _ = product(np.float16, "sm_90a", (64, 64, 256))
+    assert judged(made) == []
+    for what in ("cp.async", "wgmma"):
+        texts = mutants(made.text, rf"\s*{what}.wait_group")
+        assert texts
+        for text in texts:
+            made.text = text
+            assert {"async", "race"} & set(judged(made)), what
+
+
+def test_a_product_uses_the_instructions_that_it_is_to_test() -> None:
+    older, newer = (product(np.float16, t, (128, 128, 128))[0].text for t in ("sm_80", "sm_90a"))
+    assert "mma.sync" in older
+    assert "wgmma.mma_async" in newer and "cp.async" in newer

@@ -118,8 +118,13 @@ def _report(body: str) -> Report:
 
 
 def test_a_guard_takes_whole_warps_to_a_barrier() -> None:
-    body = SHARED + MINE + OTHER + """setp.lt.u32 %p1, %r0, 64; @%p1 st.shared.u32 [%r4], %r0;
+    body = (
+        SHARED
+        + MINE
+        + OTHER
+        + """setp.lt.u32 %p1, %r0, 64; @%p1 st.shared.u32 [%r4], %r0;
         @%p1 bar.sync 1, 64; @%p1 ld.shared.u32 %r1, [%r6]; @!%p1 mov.u32 %r1, 7;"""
+    )
     assert each(body, threads=96).tolist() == [n ^ 32 for n in range(64)] + [7] * 32
 
 

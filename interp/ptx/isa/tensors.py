@@ -26,6 +26,7 @@ from blockstep.interp.ptx.tensor_map import TensorMap, number_in
 _MASKS = {0: 0, 32: 1, 64: 3, 128: 7}
 _TOKEN = 24
 _ALIGNMENT = 128
+CHUNK = 16
 
 
 def swizzled(address: Bits, span: int) -> Bits:
@@ -75,12 +76,13 @@ def _store(i: Instruction, d: Decoder) -> Effect:
     box, source, place = _box(i.operands[0], d), d.address(i.operands[1]), d.place
 
     def run(frame: Frame, mask: Mask) -> None:
-        start = source(frame)
+        start, memory = source(frame), frame.batch.memory
         for lanes, tensor, coordinates in box(frame, mask):
-            many, inside, far, near = _elements(frame, lanes, tensor, coordinates, start, place)
-            memory = frame.batch.memory
-            values = memory.load(many, "shared", near, tensor.itemsize, inside, place)
-            memory.store(many, "global", far, values, inside, place)
+            many, inside, far = _elements(frame, lanes, tensor, coordinates)
+            few, near = _chunks(frame, lanes, tensor, start, place)
+            values = memory.load(few, "shared", near, CHUNK, None, place)
+            elements = values.reshape(-1).view(item(tensor.itemsize)).reshape(many.shape)
+            memory.store(many, "global", far, elements[inside], inside, place)
 
     return run
 
@@ -89,43 +91,59 @@ def _read(
     frame: Frame, lanes: Bits, tensor: TensorMap, coordinates: Bits, target: Bits, bar: Bits,
     place: Place,
 ) -> None:  # fmt: skip
-    many, inside, far, near = _elements(frame, lanes, tensor, coordinates, target, place)
+    many, inside, far = _elements(frame, lanes, tensor, coordinates)
+    few, near = _chunks(frame, lanes, tensor, target, place)
     memory = frame.batch.memory
     values = np.zeros(many.shape, item(tensor.itemsize))
     if tensor.fill is not None:
         values[:] = np.frombuffer(tensor.fill, values.dtype)[0]
     values[inside] = memory.load(many, "global", far, tensor.itemsize, inside, place)
-    memory.store(many, "shared", near, values, None, place)
+    memory.store(few, "shared", near, values.view(item(CHUNK)), None, place)
     where = located(frame, bar, lanes)
-    size = int(np.prod(tensor.box)) * tensor.itemsize
-    sizes = np.full(where[0].size, size, np.int64)
+    sizes = np.full(where[0].size, _nbytes(tensor), np.int64)
     Mbarriers.of(frame.batch).complete(frame, where, sizes, lanes, place)
 
 
+def _nbytes(tensor: TensorMap) -> int:
+    return int(np.prod(tensor.box)) * tensor.itemsize
+
+
 def _elements(
-    frame: Frame, lanes: Bits, tensor: TensorMap, coordinates: Bits, start: Bits, place: Place
-) -> tuple[Frame, Bits, Bits, Bits]:
-    """Every element of the boxes of some threads: a frame with a thread for each, which lie inside
-    of the array, their global and their shared addresses."""
+    frame: Frame, lanes: Bits, tensor: TensorMap, coordinates: Bits
+) -> tuple[Frame, Bits, Bits]:
+    """Every element of the boxes of some threads: a frame with a thread for each, which of them lie
+    inside of the array, and their addresses there."""
     count = int(np.prod(tensor.box))
     many = repeated(frame, frame.active(frame.cta, lanes), frame.active(frame.tid, lanes), count)
-    number = np.arange(count, dtype=np.int64)
+    left = np.arange(count, dtype=np.int64)
     far: Any = np.full((len(coordinates), 1), tensor.address, np.int64)
     inside: Any = np.True_
-    left = number
     for axis, n in enumerate(tensor.box):
         at = coordinates[:, axis : axis + 1] + left % n
         left = left // n
         inside = inside & (at >= 0) & (at < tensor.shape[axis])
         far = far + at * (tensor.itemsize if axis == 0 else tensor.strides[axis - 1])
+    inside = np.broadcast_to(inside, (len(coordinates), count)).reshape(many.shape)
+    return many, inside, far.reshape(many.shape)
+
+
+def _chunks(
+    frame: Frame, lanes: Bits, tensor: TensorMap, start: Bits, place: Place
+) -> tuple[Frame, Bits]:
+    """The boxes of some threads in shared memory: a frame with a thread for each 16 bytes, and
+    their addresses."""
+    if tensor.box[0] * tensor.itemsize % CHUNK:
+        raise frame.batch.trap(
+            frame, "alignment", "a box whose rows are no multiple of 16 bytes", lanes, place
+        )
+    count = _nbytes(tensor) // CHUNK
+    few = repeated(frame, frame.active(frame.cta, lanes), frame.active(frame.tid, lanes), count)
     base = frame.active(start.astype(np.int64), lanes)[:, None]
-    if (base & (_ALIGNMENT - 1)).any():
-        flags = (base[:, 0] & (_ALIGNMENT - 1)) != 0
-        frame.batch.report(frame, "alignment", "box in shared memory", flags, lanes, place)
-    near = swizzled(base + number * tensor.itemsize, tensor.swizzle)
-    shape = many.shape
-    inside = np.broadcast_to(inside, (len(coordinates), count)).reshape(shape)
-    return many, inside, far.reshape(shape), near.reshape(shape)
+    wrong = base[:, 0] & (_ALIGNMENT - 1) != 0
+    if wrong.any():
+        frame.batch.report(frame, "alignment", "box in shared memory", wrong, lanes, place)
+    near = swizzled(base + np.arange(count, dtype=np.int64) * CHUNK, tensor.swizzle)
+    return few, near.reshape(few.shape)
 
 
 def _box(operand: Any, d: Decoder) -> Callable[[Frame, Mask], Any]:

@@ -29,10 +29,9 @@ from blockstep.interp.ptx.isa.copies import Groups, repeated
 from blockstep.interp.ptx.isa.mma import BITS, WARPS, Wgmma, numbers
 from blockstep.interp.ptx.isa.mma import wgmma as arithmetic
 from blockstep.interp.ptx.isa.registry import Instruction, Unsupported
-from blockstep.interp.ptx.isa.tensors import swizzled
+from blockstep.interp.ptx.isa.tensors import CHUNK, swizzled
 from blockstep.interp.ptx.syntax import Immediate
 
-CHUNK = 16
 _SPANS = {0: 0, 1: 128, 2: 64, 3: 32}  # of the descriptor's top bits
 _FIELD = (1 << 14) - 1
 
