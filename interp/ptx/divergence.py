@@ -334,6 +334,9 @@ class Scheduler:
         for key in list(self.arrived):
             if key not in self.expected:
                 self._open(key)
+        if self.batch.cluster > 1:
+            for cluster in range(self.cluster_phase.size):
+                self._cluster_open(cluster)
 
     def _warp_barrier(self, end: End, frame: Frame, members: Bits | None) -> int | Bits:
         warps = frame.warps
@@ -367,7 +370,7 @@ class Scheduler:
         span = self.threads * self.batch.cluster
         rows = slice(cluster * span, (cluster + 1) * span)
         ready = self.cluster_target[rows] > self.cluster_phase[cluster]
-        if not (ready | (self.pc[rows] >= self.done)).all():
+        if not ready.any() or not (ready | (self.pc[rows] >= self.done)).all():
             return
         self.cluster_phase[cluster] += 1
         key = self.batch.ctas * _NUMBERS + cluster

@@ -46,19 +46,22 @@ def run_ptx(
     seed: int = 0,
     space: AddressSpace | None = None,
     judged: bool = True,
+    watchers: Sequence[Watcher] = (),
     batch_threads: int = THREADS,
 ) -> Report:
     """Run a kernel. `grid` counts CTAs, `shared` is dynamic shared memory in bytes.
 
-    `judged=False` looks for no races in shared memory. Raises Malformed and NotSupported for
+    `judged=False` looks for no races in shared memory; `watchers` hear of every access. Raises Malformed and NotSupported for
     text that cannot be run, Trap where the kernel cannot go on (the fault is in the report too)."""
     program = decoded(text, entry)
     report = Report()
     launch = _Launch(program, report, arguments, space or AddressSpace())
     sizes = _dim3(grid), _dim3(block), _cluster(program, cluster)
-    watchers: list[Watcher] = [SharedRaces(program)] if judged else []
+    if any(n % c for n, c in zip(sizes[0], sizes[2], strict=True)):
+        raise ValueError(f"a grid of {sizes[0]} CTAs is not made of clusters of {sizes[2]}")
+    told: list[Watcher] = [*([SharedRaces(program)] if judged else []), *watchers]
     with arena(), np.errstate(all="ignore"):
-        _run(launch, sizes, shared, seed, watchers, batch_threads)
+        _run(launch, sizes, shared, seed, told, batch_threads)
     return report
 
 
