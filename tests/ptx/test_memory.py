@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import blockstep
 from blockstep.interp.ptx.faults import NotSupported
 from tests.ptx.programs import each, kinds, run
 
@@ -160,3 +161,21 @@ def test_a_register_that_nobody_wrote_is_told() -> None:
     (fault,) = run("add.u32 %r1, %r0, %r9;").faults
     assert (fault.kind, fault.what) == ("uninitialised", "register")
     assert run("mov.u32 %r9, 1; add.u32 %r1, %r0, %r9;").faults == []
+
+
+def test_global_memory_that_the_host_never_wrote_is_uninitialised() -> None:
+    with blockstep.check():
+        x = np.empty(32, np.uint32)
+    load = "add.u64 %d3, %d0, %d16; ld.global.u32 %r1, [%d3];"
+    (fault,) = run(load, x).faults
+    assert (fault.kind, fault.what, fault.count) == ("uninitialised", "global memory", 32)
+    store = "add.u64 %d3, %d0, %d16; st.global.u32 [%d3], %r0; ld.global.u32 %r1, [%d3];"
+    assert run(store, x).faults == []
+
+
+def test_an_array_that_may_only_be_read_is_not_written() -> None:
+    x = np.zeros(32, np.uint32)
+    x.flags.writeable = False
+    frozen = np.frombuffer(x.tobytes(), np.uint32)
+    (fault,) = run("st.global.u32 [%d0], %r0;", frozen).faults
+    assert fault.what == "read-only memory"
