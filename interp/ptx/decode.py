@@ -5,9 +5,6 @@ have slots in `frame.regs`, so that a source operand is an index and nothing els
 instructions come from `isa.registry`; those that touch memory, other threads or the machine are
 makers entered by `effect`: `maker(instruction, decoder)` gives `run(frame, mask)`, `mask` being the
 threads whose guard holds (None: all).
-
-Under a guard a computing instruction computes for all threads and then selects: nothing that only
-computes has an effect.
 """
 
 from __future__ import annotations
@@ -33,8 +30,10 @@ from blockstep.interp.ptx.isa.registry import (
     unsigned,
 )
 from blockstep.interp.ptx.layout import Layout
+from blockstep.interp.ptx.liveness import Live
 from blockstep.interp.ptx.parser import parse
 from blockstep.interp.ptx.specials import MOVING, width_of
+from blockstep.interp.ptx.steps import Effect, Step, computing, guarded
 from blockstep.interp.ptx.syntax import (
     Address,
     Function,
@@ -48,8 +47,6 @@ from blockstep.interp.ptx.syntax import (
     Symbol,
 )
 
-Step = Callable[[Frame], None]
-Effect = Callable[[Frame, Mask], None]
 Put = Callable[[Frame, Bits, Mask], None]
 Maker = Callable[[Instruction, "Decoder"], Effect]
 TRASH = 0  # the slot of results that nobody wants
@@ -141,7 +138,7 @@ class Decoder:
     def program(self) -> Program:
         """The whole kernel."""
         made = self.made
-        live = _Live(self.flow.blocks, self.register)
+        live = Live(self.flow.blocks, self.register)
         for slot, register in live.early():
             made.unwritten[slot] = np.zeros((1, 1), unsigned(register.type))
         made.codes = [self._code(block, live) for block in self.flow.blocks]
@@ -153,7 +150,7 @@ class Decoder:
         made.slots = len(self._slots) + 1
         return made
 
-    def _code(self, block: flow.Block, live: _Live) -> Code:
+    def _code(self, block: flow.Block, live: Live) -> Code:
         code = Code(block.number)
         self._touched = set()
         dead_after = live.deaths(block)
@@ -342,7 +339,7 @@ class Decoder:
         guard = None if statement.guard is None else self.register(statement.guard)
         self._guard = guard, statement.negated
         if maker is not None:
-            return _guarded_effect(maker(i, self), guard, statement.negated)
+            return guarded(maker(i, self), guard, statement.negated)
         if i.opcode == flow.COPY:
             return self._copy(i, guard, statement.negated)
         try:
@@ -359,7 +356,7 @@ class Decoder:
             value = frame.regs[slot]
             put(frame, value if mask is None else frame.active(value, mask), mask)
 
-        return _guarded_effect(run, guard, negated)
+        return guarded(run, guard, negated)
 
     def _compute(self, i: Instruction, form: Form, guard: int | None, negated: bool) -> Step:
         given = [*flow_parts(i.operands[1:])]
@@ -378,7 +375,7 @@ class Decoder:
         for end, type in zip(ends, form.results, strict=True):
             slots.append(TRASH if isinstance(end, Sink) else self.register(end))
             fits.append(_fitting(end, type))
-        return _computing(form.compute, tuple(sources), tuple(slots), fits, guard, negated)
+        return computing(form.compute, tuple(sources), tuple(slots), fits, guard, negated)
 
     # ends of blocks
 
@@ -446,142 +443,6 @@ def _fitting(end: Any, type: str) -> Callable[[Bits], Bits] | None:
         return None
     width = WIDTH[end.type]
     return None if width == WIDTH[type] else lambda x: fit(x, type, width)
-
-
-def _guarded_effect(run: Effect, guard: int | None, negated: bool) -> Step:
-    if guard is None:
-        return lambda frame: run(frame, None)
-
-    def guarded(frame: Frame) -> None:
-        holds = frame.regs[guard]
-        if negated:
-            holds = ~holds
-        count = np.count_nonzero(holds)
-        if count == holds.size:
-            run(frame, None)
-        elif count:
-            run(frame, holds)
-
-    return guarded
-
-
-def _computing(
-    compute: Any, sources: tuple[int, ...], slots: tuple[int, ...], fits: list[Any],
-    guard: int | None, negated: bool,
-) -> Step:  # fmt: skip
-    if guard is None and len(slots) == 1 and fits[0] is None:
-        return _plain(compute, sources, slots[0])
-
-    def run(frame: Frame, mask: Mask) -> None:
-        regs = frame.regs
-        found = compute(*[regs[s] for s in sources])
-        for slot, bits, fitted in zip(
-            slots, found if isinstance(found, tuple) else (found,), fits, strict=True
-        ):
-            frame.put(slot, bits if fitted is None else fitted(bits), mask)
-
-    return _guarded_effect(run, guard, negated)
-
-
-def _plain(compute: Any, sources: tuple[int, ...], slot: int) -> Step:
-    if len(sources) == 1:
-        (a,) = sources
-
-        def unary(frame: Frame) -> None:
-            regs = frame.regs
-            regs[slot] = compute(regs[a])
-
-        return unary
-    if len(sources) == 2:
-        a, b = sources
-
-        def binary(frame: Frame) -> None:
-            regs = frame.regs
-            regs[slot] = compute(regs[a], regs[b])
-
-        return binary
-
-    def several(frame: Frame) -> None:
-        regs = frame.regs
-        regs[slot] = compute(*[regs[s] for s in sources])
-
-    return several
-
-
-class _Live:
-    """Which registers are needed where. Sets of slots, by block."""
-
-    def __init__(self, blocks: list[flow.Block], slot: Callable[[Register], int]) -> None:
-        self._slot = slot
-        self._registers: dict[int, Register] = {}
-        self._reads = [[self._of(flow.read(s)) for s in flow.all_of(b)] for b in blocks]
-        self._writes = [[self._of(flow.written(s)) for s in flow.all_of(b)] for b in blocks]
-        self._in, self._out = self._solved(blocks)
-
-    def _of(self, registers: list[Register]) -> set[int]:
-        found = set()
-        for register in registers:
-            slot = self._slot(register)
-            self._registers[slot] = register
-            found.add(slot)
-        return found
-
-    def _solved(self, blocks: list[flow.Block]) -> tuple[list[int], list[int]]:
-        exposed, killed = [], []
-        for reads, writes in zip(self._reads, self._writes, strict=True):
-            need = kill = 0
-            for read, write in zip(reads, writes, strict=True):
-                need |= _set(read) & ~kill
-                kill |= _set(write)
-            exposed.append(need)
-            killed.append(kill)
-        into, out = list(exposed), [0] * len(blocks)
-        changed = True
-        while changed:
-            changed = False
-            for n in reversed(range(len(blocks))):
-                left = 0
-                for successor in blocks[n].successors:
-                    left |= into[successor]
-                need = exposed[n] | (left & ~killed[n])
-                if left != out[n] or need != into[n]:
-                    out[n], into[n], changed = left, need, True
-        self._exposed, self._killed = exposed, killed
-        return into, out
-
-    def early(self) -> list[tuple[int, Register]]:
-        """Registers that some path reads before it writes them."""
-        return [(s, self._registers[s]) for s in _members(self._in[0])]
-
-    def into(self, block: flow.Block) -> set[int]:
-        """Registers that a block reads as others left them."""
-        return set(_members(self._exposed[block.number]))
-
-    def given(self, block: flow.Block) -> set[int]:
-        """Registers that a block writes and others read."""
-        return set(_members(self._killed[block.number] & self._out[block.number]))
-
-    def deaths(self, block: flow.Block) -> list[set[int]]:
-        """For each statement the registers that nobody reads after it."""
-        n = block.number
-        live = set(_members(self._out[n]))
-        found: list[set[int]] = []
-        for reads, writes in zip(reversed(self._reads[n]), reversed(self._writes[n]), strict=True):
-            found.append((reads | writes) - live)
-            live = (live - writes) | reads
-        found.reverse()
-        return found[: len(block.body)]
-
-
-def _set(slots: set[int]) -> int:
-    found = 0
-    for slot in slots:
-        found |= 1 << slot
-    return found
-
-
-def _members(bits: int) -> list[int]:
-    return [n for n, digit in enumerate(reversed(bin(bits)[2:])) if digit == "1"]
 
 
 __all__ = ["Code", "Decoder", "Effect", "End", "Program", "Put", "decoded", "effect"]
