@@ -19,7 +19,8 @@ from blockstep.interp.ptx.memory import Memory
 from blockstep.interp.ptx.specials import value_of
 
 Dim3 = tuple[int, int, int]
-POLLS = 20_000  # waits that found nothing new, after which nothing new will come
+POLLS = 1 << 20  # units of `asked` without news, after which none will come
+_SURE = 52  # units of a look at what others write that shows the same again
 _CYCLES = 16  # what the clock of a batch goes on with each look
 
 
@@ -62,7 +63,8 @@ class Batch:
         self.dynamic_shared, self.processors = dynamic_shared, processors
         self.faults, self.watchers, self.tensor_maps = report, watchers, tensor_maps
         self.follows_tables = program.tables
-        self.progress = self.polls = self.time = 0
+        self.waits = program.polls or program.partial_barriers
+        self.progress = self.polls = self.asks = self.time = 0
         self.random = np.random.default_rng(seed) if seed else None
         self.printed: list[tuple[Dim3, int, str]] = []
         self.state: dict[str, Any] = {}  # of instructions that keep something, by their name
@@ -102,6 +104,12 @@ class Batch:
         for slot, symbol in program.symbols.items():
             regs[slot] = np.full((1, 1), symbols[symbol.name] + symbol.offset, np.uint64)
         return regs
+
+    def asked(self, openly: bool, same: bool) -> None:
+        """A thread looked at memory: `openly` as one does at what others write; and saw the `same`
+        as the last time. Any loop may do so for a while, so what is not open counts for little."""
+        self.asks += openly
+        self.polls += _SURE if openly and same else openly or same
 
     def clock(self, name: str) -> Bits:
         """The value of a clock, which goes on with every look."""

@@ -61,7 +61,7 @@ class Scheduler:
         self.own: set[int] = set()
         self.turns, self.floor = 0, 0
         self.told, self.polled = 0, 0
-        self.last = (0, 0)  # polls and progress when a loop last turned
+        self.last = (0, 0)  # asks and progress when a loop last turned
 
     def run(self) -> None:
         """Run every thread to its end. Raises Trap."""
@@ -176,7 +176,7 @@ class Scheduler:
 
     def _count_turn(self, number: int) -> None:
         """A loop turned: if it waits for others, they come to run after a while."""
-        seen = self.batch.polls, self.batch.progress
+        seen = self.batch.asks, self.batch.progress
         waits = seen[0] != self.last[0] and seen[1] == self.last[1]
         self.last = seen
         self.turns += _PATIENT // PATIENCE if waits else 1
@@ -274,7 +274,6 @@ class Scheduler:
     ) -> None:
         if waits:
             self.gate[which] = keys
-        self.batch.progress += 1
         counts = None if count is None else self._each(frame, count)
         for key in np.unique(keys).tolist():
             here = keys == key
@@ -301,7 +300,6 @@ class Scheduler:
         self.gate[self.gate == key] = -1
         del self.arrived[key]
         self.expected.pop(key, None)
-        self.batch.progress += 1
         for which, values, end in self._voted(key):
             if end.result != TRASH:
                 self._write(end.result, which, values)

@@ -83,7 +83,6 @@ class Memory:
 
         `kind` is what watchers are told: write, or async for a copy that is waited for later."""
         size = values.dtype.itemsize
-        self.batch.progress += 1
         if space == "global":
             a = _signed(address) if mask is None else frame.active(_signed(address), mask)
             if mask is None:
@@ -101,7 +100,16 @@ class Memory:
         if good is not None:
             values = np.broadcast_to(values, index.shape)[good]
             index = index[good]
-        data[index >> _shift(size)] = values
+        self._put(data, index >> _shift(size), values)
+
+    def _put(self, data: Bits, index: Bits, values: Bits) -> None:
+        """Write items; where threads may wait for each other, only a change is progress."""
+        if self.batch.waits:
+            before = data[index].tobytes()
+            data[index] = values
+            self.batch.progress += before != data[index].tobytes()
+        else:
+            data[index] = values
 
     # generic addresses
 
@@ -235,7 +243,7 @@ class Memory:
             return
         self.batch.seen(frame, "write", "global", a, size, mask, place, None, values)
         typed, index = _typed(storage, a, size)
-        typed[index] = values
+        self._put(typed, index, values)
         if storage.written is not None:
             for byte in range(size):
                 storage.written[a - storage.base + byte] = True
@@ -307,6 +315,7 @@ class Memory:
     def _store_apart(self, frame: Frame, a: Bits, values: Bits, mask: Mask, place: Place) -> None:
         for storage, here in self.apart(frame, a, values.dtype.itemsize, mask, place, True):
             typed, index = _typed(storage, a[here], values.dtype.itemsize)
+            self.batch.progress += 1
             typed[index] = np.broadcast_to(values, a.shape)[here]
             if storage.written is not None:
                 for byte in range(values.dtype.itemsize):

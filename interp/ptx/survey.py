@@ -33,7 +33,7 @@ def _width(i: Instruction) -> int:
 
 
 def polls(statements: Sequence[Statement]) -> bool:
-    """Whether the kernel may wait for other CTAs: it looks at memory that others write."""
+    """Whether the kernel may wait for other CTAs: it looks at memory that others may write."""
     return any(_polls(s.instruction) for s in statements)
 
 

@@ -102,7 +102,7 @@ class _Act:
     ) -> None:  # fmt: skip
         """Values are (lanes, vector); `olds` takes what was there."""
         memory, size = frame.batch.memory, values.itemsize * values.shape[1]
-        frame.batch.polls += 1
+        frame.batch.asked(True, True)
         if space == "generic":
             for name, inside, part in memory.spaces(frame, address, mask):
                 lanes = _among(frame, mask, part)

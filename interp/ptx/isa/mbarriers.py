@@ -184,7 +184,7 @@ def _wait(i: Instruction, d: Decoder) -> Effect:
     state = d.source(i.operands[2], "u32" if by_parity else "b64")
 
     def run(frame: Frame, mask: Mask) -> None:
-        frame.batch.polls += 1
+        frame.batch.asked(True, True)
         where = located(frame, address(frame), mask)
         phase = Mbarriers.of(frame.batch).phase(frame, where, mask, place)
         asked = frame.active(frame.regs[state], mask).astype(np.int64)

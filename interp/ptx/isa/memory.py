@@ -6,6 +6,8 @@ and an instruction of all threads is done before the next one begins.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from blockstep.interp.ptx.decode import Decoder, Effect, effect
@@ -53,12 +55,17 @@ def load(i: Instruction, d: Decoder) -> Effect:
     if len(ends) != count:
         d.fail(f"{i.name} with {len(ends)} results")
     puts = [d.result(end, type) for end in ends]
+    before: list[Any] = [None]
     looks = not _ORDER.isdisjoint(i.modifiers) and "weak" not in i.modifiers
 
     def run(frame: Frame, mask: Mask) -> None:
         batch = frame.batch
-        batch.polls += looks
-        items = batch.memory.load(frame, space, address(frame), size, mask, place)
+        at = address(frame)
+        items = batch.memory.load(frame, space, at, size, mask, place)
+        if space != "param" and items.size:
+            now = at.flat[0], items.flat[0].tobytes()
+            batch.asked(looks, now == before[0])
+            before[0] = now
         if count == 1:
             puts[0](frame, items, mask)
             return

@@ -53,7 +53,7 @@ def sleep(i: Instruction, d: Decoder) -> Effect:
 
     def run(frame: Frame, mask: Mask) -> None:
         frame.batch.time += int(frame.active(frame.regs[source], mask).max())
-        frame.batch.polls += 1
+        frame.batch.asked(True, True)
 
     return run
 
