@@ -1,0 +1,1 @@
+"""The ptx machine: it runs the text of PTX, one array element a thread."""

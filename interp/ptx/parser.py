@@ -1,0 +1,488 @@
+"""PTX text into a `Module`.
+
+Blocks in braces have registers and labels of their own, as inline assembly does; a name that is
+declared in a block gets the block's number, so that the result is flat. Directives that only help an
+assembler (`.pragma`, `.section`) are read over. `.loc` and its like end with their line.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NoReturn
+
+from blockstep.interp.ptx.faults import Malformed
+from blockstep.interp.ptx.isa.registry import WIDTH, Instruction
+from blockstep.interp.ptx.lexer import Token, tokens
+from blockstep.interp.ptx.syntax import (
+    Address,
+    Function,
+    Immediate,
+    Label,
+    Location,
+    Module,
+    Negated,
+    Register,
+    Sink,
+    Special,
+    Statement,
+    Symbol,
+    Variable,
+)
+
+_SPACES = ("shared", "global", "const", "local", "param")
+_LINKAGE = (".visible", ".extern", ".weak", ".common")
+_END = Token("end", "", 0)
+TYPES = frozenset(WIDTH) | {"pred"}
+
+
+def parse(text: str) -> Module:
+    """The module. Raises Malformed, with the line."""
+    return _Parser(text).module()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.left = tokens(text)
+        self.at = 0
+        self.result = Module(lines=text.split("\n"))
+        self.scopes: list[dict[str, Register | str]] = []
+        self.numbers: list[int] = []  # of the scopes
+        self.blocks = 0
+        self.function: Function | None = None
+        self.location: Location | None = None
+
+    # tokens
+
+    @property
+    def next(self) -> Token:
+        return self.left[self.at] if self.at < len(self.left) else _END
+
+    def take(self) -> Token:
+        one = self.next
+        self.at += 1
+        return one
+
+    def has(self, text: str) -> bool:
+        """Whether this is next; it is taken then."""
+        if self.next.text == text and self.next.kind != "string":
+            self.at += 1
+            return True
+        return False
+
+    def need(self, text: str) -> None:
+        if not self.has(text):
+            self.fail(f"expected {text!r} and found {self.next.text!r}")
+
+    def fail(self, what: str) -> NoReturn:
+        line = self.next.line or (self.left[-1].line if self.left else 1)
+        raise Malformed(what, line)
+
+    def rest_of_line(self, line: int) -> list[Token]:
+        found = []
+        while self.next.kind != "end" and self.next.line == line:
+            found.append(self.take())
+        return found
+
+    def number(self) -> int:
+        value = self.immediate()
+        if value.float_width:
+            self.fail("expected an integer")
+        return value.value
+
+    # the module
+
+    def module(self) -> Module:
+        while self.next.kind != "end":
+            self.top()
+        return self.result
+
+    def top(self) -> None:
+        one = self.take()
+        if one.text == ".version":
+            self.result.version = "".join(t.text for t in self.rest_of_line(one.line))
+        elif one.text == ".target":
+            self.result.target = self.rest_of_line(one.line)[0].text
+        elif one.text == ".address_size":
+            self.rest_of_line(one.line)
+        elif one.text == ".file":
+            self.file(one)
+        elif one.text == ".loc":
+            self.loc(one)
+        elif one.text == ".section":
+            self.skip_braces()
+        elif one.text == ".pragma":
+            self.statement_end()
+        elif one.text in _LINKAGE:
+            return
+        elif one.text in (".entry", ".func"):
+            self.function_of(one.text == ".entry")
+        elif one.text[1:] in _SPACES:
+            self.result.variables += self.variables(one.text[1:])
+        elif one.text != ";":
+            raise Malformed(f"{one.text!r} begins nothing at the top of a module", one.line)
+
+    def file(self, one: Token) -> None:
+        number, name, *_ = self.rest_of_line(one.line)
+        self.result.files[int(number.text)] = name.text[1:-1]
+
+    def skip_braces(self) -> None:
+        while not self.has("{"):
+            self.take()
+        depth = 1
+        while depth:
+            text = self.take()
+            if text.kind == "end":
+                self.fail("a section does not end")
+            depth += (text.text == "{") - (text.text == "}")
+
+    def statement_end(self) -> None:
+        while not self.has(";"):
+            if self.take().kind == "end":
+                self.fail("a statement does not end")
+
+    # functions
+
+    def function_of(self, is_entry: bool) -> None:
+        while self.next.text in (".attribute", ".noreturn"):
+            self.take()
+            if self.has("("):
+                while not self.has(")"):
+                    self.take()
+        results = self.parameters() if self.next.text == "(" else []
+        name = self.take().text
+        parameters = self.parameters() if self.next.text == "(" else []
+        made = Function(name, is_entry, parameters, results)
+        self.directives(made)
+        known = self.result.functions.get(name)
+        if known is None or known.body is None:
+            self.result.functions[name] = made
+        if not self.has(";"):
+            self.body(made)
+
+    def parameters(self) -> list[Variable]:
+        self.need("(")
+        found: list[Variable] = []
+        while not self.has(")"):
+            space = self.take().text
+            if space not in (".param", ".reg"):
+                self.fail(f"expected .param and found {space!r}")
+            found += self.variable(space[1:])
+            self.has(",")
+        return found
+
+    def directives(self, made: Function) -> None:
+        while self.next.text not in ("{", ";"):
+            one = self.take()
+            if one.kind == "end":
+                self.fail("a function does not begin")
+            numbers = []
+            while self.next.kind in ("number", "string") or self.next.text == ",":
+                part = self.take()
+                if part.kind == "number":
+                    numbers.append(int(part.text, 0))
+            made.directives[one.text[1:]] = tuple(numbers)
+
+    def body(self, made: Function) -> None:
+        made.body = []
+        self.function, self.location = made, None
+        self.need("{")
+        self.open()
+        for variable in (*made.results, *made.parameters):
+            if variable.space == "reg":
+                self.scopes[-1][variable.name] = Register(variable.name, variable.type)
+        depth = 1
+        while depth:
+            if self.has("{"):
+                self.open()
+                depth += 1
+            elif self.has("}"):
+                self.scopes.pop()
+                self.numbers.pop()
+                depth -= 1
+            else:
+                self.line_of_body(made)
+
+    def open(self) -> None:
+        """A block begins: what it declares is found first, because labels are used before."""
+        self.blocks += 1
+        names: dict[str, Register | str] = {}
+        depth, at = 0, self.at
+        outermost = not self.scopes
+        while at < len(self.left):
+            one = self.left[at]
+            depth += (one.text == "{") - (one.text == "}")
+            if depth < 0:
+                break
+            is_label = (
+                not depth and one.kind == "word" and at + 1 < len(self.left)
+                and self.left[at + 1].text == ":"
+            )  # fmt: skip
+            if is_label:
+                names[one.text] = one.text if outermost else f"{one.text}#{self.blocks}"
+            at += 1
+        self.scopes.append(names)
+        self.numbers.append(self.blocks)
+
+    def line_of_body(self, made: Function) -> None:
+        one = self.next
+        if one.kind == "end":
+            self.fail("a function does not end")
+        if one.text == ";":
+            self.take()
+        elif one.text.startswith("."):
+            self.directive(made)
+        elif self.at + 1 < len(self.left) and self.left[self.at + 1].text == ":":
+            self.label(made)
+        else:
+            assert made.body is not None
+            made.body.append(self.statement())
+
+    def label(self, made: Function) -> None:
+        name = self.resolved(self.take().text)
+        self.need(":")
+        if self.next.text == ".branchtargets":
+            self.take()
+            made.targets[str(name)] = [str(self.resolved(t)) for t in self.names()]
+        elif self.next.text == ".callprototype":
+            self.statement_end()
+        else:
+            assert made.body is not None
+            made.body.append(Label(str(name)))
+
+    def names(self) -> list[str]:
+        found = []
+        while not self.has(";"):
+            found.append(self.take().text)
+            self.has(",")
+        return found
+
+    def directive(self, made: Function) -> None:
+        one = self.take()
+        if one.text == ".loc":
+            self.loc(one)
+        elif one.text == ".reg":
+            self.registers()
+        elif one.text == ".pragma":
+            self.statement_end()
+        elif one.text == ".file":
+            self.file(one)
+        elif one.text[1:] in _SPACES:
+            made.variables += self.variables(one.text[1:])
+        else:
+            raise Malformed(f"the directive {one.text!r} is not known", one.line)
+
+    def loc(self, one: Token) -> None:
+        words = self.rest_of_line(one.line)
+        numbers = [int(w.text) for w in words[:3]]
+        inlined = None
+        for at, word in enumerate(words):
+            if word.text == "inlined_at":
+                inlined = tuple([int(w.text) for w in words[at + 1 : at + 4]])
+        self.location = Location(numbers[0], numbers[1], numbers[2], inlined)  # type: ignore[arg-type]
+
+    def registers(self) -> None:
+        kind = self.take().text
+        vector = 1
+        if kind in (".v2", ".v4"):
+            vector, kind = int(kind[2:]), self.take().text
+        if kind[1:] not in TYPES or vector != 1:
+            self.fail(f"registers of type {kind} are not known")
+        while True:
+            name = self.take().text
+            if self.has("<"):
+                for number in range(self.number()):
+                    self.declare(f"{name}{number}", kind[1:])
+                self.need(">")
+            else:
+                self.declare(name, kind[1:])
+            if not self.has(","):
+                break
+        self.need(";")
+
+    def declare(self, name: str, type: str) -> None:
+        outermost = len(self.scopes) == 1
+        self.scopes[-1][name] = Register(name if outermost else f"{name}#{self.numbers[-1]}", type)
+
+    def resolved(self, name: str) -> Register | str:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return name
+
+    # variables
+
+    def variables(self, space: str) -> list[Variable]:
+        found = self.variable(space)
+        while self.has(","):
+            found.append(self.declared(space, found[-1].type, found[-1].alignment, 1))
+        self.need(";")
+        return found
+
+    def variable(self, space: str) -> list[Variable]:
+        alignment, type, vector = 0, "", 1
+        while self.next.text.startswith("."):
+            one = self.take().text
+            if one == ".align":
+                aligned = self.number()
+                alignment = max(alignment, aligned) if not type else alignment
+            elif one[1:] in TYPES:
+                type = one[1:]
+            elif one in (".v2", ".v4"):
+                vector = int(one[2:])
+            elif one in (".ptr", ".global", ".shared", ".const", ".local", ".volatile"):
+                continue
+            else:
+                self.fail(f"{one!r} is not known in a declaration")
+        return [self.declared(space, type, alignment, vector)]
+
+    def declared(self, space: str, type: str, alignment: int, vector: int) -> Variable:
+        line = self.next.line
+        if type not in TYPES:
+            self.fail("a variable has no type")
+        name = self.take().text
+        count: int | None = vector
+        while self.has("["):
+            if self.has("]"):
+                count = None
+            else:
+                count = (count or 1) * self.number()
+                self.need("]")
+        data = self.initial() if self.has("=") else ()
+        if count is None and data:
+            count = len(data)
+        size = 1 if type == "pred" else WIDTH[type] // 8
+        return Variable(name, space, type, count, max(alignment, size), data, line)
+
+    def initial(self) -> tuple[Any, ...]:
+        if not self.has("{"):
+            return (self.operand(),)
+        found: list[Any] = []
+        while not self.has("}"):
+            if self.next.text == "{":
+                found += self.initial()
+            else:
+                found.append(self.operand())
+            self.has(",")
+        return tuple(found)
+
+    # statements
+
+    def statement(self) -> Statement:
+        guard, negated = None, False
+        if self.has("@"):
+            negated = self.has("!")
+            found = self.resolved(self.take().text)
+            if not isinstance(found, Register):
+                self.fail(f"the guard {found!r} is not a register")
+            guard = found
+        one = self.take()
+        if one.kind != "word":
+            raise Malformed(f"{one.text!r} is not an instruction", one.line)
+        opcode, *modifiers = one.text.split(".")
+        operands = self.call_operands() if opcode == "call" else self.operands()
+        types = tuple([m for m in modifiers if m in TYPES])
+        made = Instruction(opcode, tuple(modifiers), types, one.line, operands)
+        return Statement(made, guard, negated, self.location)
+
+    def operands(self) -> tuple[Any, ...]:
+        found: list[Any] = []
+        while not self.has(";"):
+            found.append(self.operand())
+            if self.next.text not in (",", ";"):
+                self.fail(f"{self.next.text!r} stands where an operand ends")
+            self.has(",")
+        return tuple(found)
+
+    def call_operands(self) -> tuple[Any, ...]:
+        """(results, function, arguments[, prototype])."""
+        parts: list[Any] = []
+        while not self.has(";"):
+            if self.has("("):
+                inside = []
+                while not self.has(")"):
+                    inside.append(self.operand())
+                    self.has(",")
+                parts.append(tuple(inside))
+            else:
+                parts.append(self.operand())
+            self.has(",")
+        if not isinstance(parts[0], tuple):
+            parts.insert(0, ())
+        if len(parts) == 2:
+            parts.append(())
+        return tuple(parts)
+
+    def operand(self) -> Any:
+        one = self.next
+        if self.has("{"):
+            return self.vector()
+        if self.has("["):
+            return self.address()
+        if self.has("!"):
+            return Negated(self.operand())
+        if one.kind == "number" or one.text in ("-", "~", "+"):
+            return self.immediate()
+        if one.kind != "word":
+            self.fail(f"{one.text!r} is no operand")
+        found = self.named(self.take().text)
+        if self.has("|"):
+            return (found, self.named(self.take().text))
+        return found
+
+    def vector(self) -> tuple[Any, ...]:
+        found = []
+        while not self.has("}"):
+            found.append(self.operand())
+            self.has(",")
+        return tuple(found)
+
+    def named(self, name: str) -> Any:
+        if name == "_":
+            return Sink()
+        if name == "WARP_SZ":
+            return Immediate(32)
+        found = self.resolved(name)
+        if isinstance(found, Register):
+            return found
+        if name.startswith("%"):
+            return Special(name)
+        return Symbol(found, self.offset())
+
+    def offset(self) -> int:
+        if self.has("+"):
+            return -self.number() if self.has("-") else self.number()
+        if self.next.text == "-":
+            return self.number()
+        return 0
+
+    def address(self) -> Address:
+        base = self.operand()
+        if not isinstance(base, Register | Symbol | Immediate):
+            self.fail("an address begins with a register, a variable or a number")
+        offset = self.offset()
+        if isinstance(base, Symbol):
+            base, offset = Symbol(base.name), offset + base.offset
+        rest = []
+        while self.has(","):
+            rest.append(self.operand())
+        self.need("]")
+        return Address(base, offset, tuple(rest))
+
+    def immediate(self) -> Immediate:
+        sign = 1
+        while self.next.text in ("-", "+"):
+            sign *= -1 if self.take().text == "-" else 1
+        if self.has("~"):
+            return Immediate(~self.number())
+        one = self.take()
+        if one.kind != "number":
+            self.fail(f"{one.text!r} is not a number")
+        text = one.text.rstrip("U")
+        if text[:2] in ("0f", "0F"):
+            return Immediate(int(text[2:], 16) ^ ((1 << 31) if sign < 0 else 0), 32)
+        if text[:2] in ("0d", "0D"):
+            return Immediate(int(text[2:], 16) ^ ((1 << 63) if sign < 0 else 0), 64)
+        if "." in text:
+            return Immediate(struct.unpack("<Q", struct.pack("<d", sign * float(text)))[0], 64)
+        base = 8 if len(text) > 1 and text.isdigit() and text[0] == "0" else 0
+        return Immediate(sign * int(text, base))
