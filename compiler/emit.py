@@ -106,7 +106,6 @@ def _link(
     answers = libdevice.Answers(
         flush_denormals=not exact if flag is None else flag[1] != "0",
         ieee_square_root=exact,
-        contract=not exact,
         capability=int(re.sub(r"\D", "", target)) * 10,
     )
     functions = _library_functions(libdevice.path(), names, answers, target)

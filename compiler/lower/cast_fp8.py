@@ -99,6 +99,24 @@ def narrow(lw: Lowering, x: Item, target: ty.dtype, rounding: str) -> Item:
     return by_pairs(lw, compute, target, wide)
 
 
+def narrow_result(lw: Lowering, x: Item, target: ty.dtype) -> Item:
+    """A float32 result of arithmetic as an 8-bit float: what is too large is an infinity, or NaN
+    where the format has none, as in IEEE 754; only a cast saturates."""
+    code = narrow(lw, x, target, "rtne")
+    form = format_of(target.name)
+    if target.name == "fp8e4b15":  # it has no code for either
+        return code
+    size = _bits(lw, x, ty.uint32).op("and", 0x7FFFFFFF)
+    sign = _bits(lw, x, ty.uint32).op("lshr", 24).op("and", 0x80)
+    beyond = form.nan if form.infinity is None else sign.op("or", form.infinity)
+    even = form.largest_code % 2 == 0
+    held = _bits(lw, code, ty.uint8).cast("zext", ty.uint32)
+    above = size.where("ugt", _INFINITY, _Bits(lw, held), beyond)
+    limit = _single_bits(form.largest + 2.0 ** (15 - form.fraction - (127 - 112)))
+    chosen = size.where("ugt" if even else "uge", limit, above, _Bits(lw, held))
+    return chosen.cast("trunc", target)
+
+
 def halves(lw: Lowering, both: str) -> tuple[str, str]:
     """The two bytes of an i16, low first."""
     low = lw.b.value(f"trunc i16 {both} to i8")

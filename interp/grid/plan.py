@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from blockstep.findings import Span
 from blockstep.ir import PLACED, Function, Operation, Value
@@ -46,6 +47,7 @@ class Plan:
     in_turns: bool = False  # whether instances may meet in several atomics
     repeated: frozenset[Operation] = frozenset()  # atomics that one instance may make twice
     any_order: bool = True  # whether the order of each atomic among its like cannot be seen
+    alike: bool = True  # whether there is nothing but atomics of one such kind
 
 
 def plan(function: Function) -> Plan:
@@ -78,6 +80,7 @@ def plan(function: Function) -> Plan:
         in_turns=len(atomics) > 1 or bool(repeated),
         repeated=repeated,
         any_order=all(map(any_order, atomics)),
+        alike=all(map(any_order, atomics)) and len(set(map(_sum, atomics))) <= 1,
     )
 
 
@@ -94,6 +97,10 @@ def any_order(operation: Operation) -> bool:
     kind = operation.results[0].type.scalar
     combine = operation.attributes.get("combine")
     return combine in _ANY_ORDER and kind._integer and not operation.results[0].uses
+
+
+def _sum(operation: Operation) -> Any:
+    return operation.attributes.get("combine"), operation.results[0].type.scalar
 
 
 def _place(operation: Operation) -> Span | None:

@@ -8,7 +8,8 @@ uses, come out the same. Atomics in loops whose old values nobody uses wait unti
 are made in the right order then; nothing else may look at that memory meanwhile.
 
 The step machine lets an instance wait that repeats an atomic in vain, and others go ahead of it. So
-an atomic that an instance may repeat has to change memory each time.
+an atomic that an instance may repeat has to change memory each time, unless all atomics are sums and
+the like of one kind: a maximum in vain lets another instance's sum go first.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def in_turns(
     ids = ids.reshape(ids.shape + (1,) * len(access.block)) if ids.ndim else ids
     ids = np.broadcast_to(ids, machine.lead + access.block).reshape(-1)[on].astype(np.int32)
     turns, storage, dtype = machine.turns, access.storage, values[0].dtype
-    careful = operation in machine.plan.repeated and not any_order(operation)
+    careful = operation in machine.plan.repeated and not machine.plan.alike
     if careful and access.block and not machine.log.injective(access):
         raise Suspicion
     if careful and operation.name == "atomic_rmw" and not operation.results[0].uses:

@@ -213,3 +213,20 @@ def mixed(o, N: tl.constexpr):
 
 def test_sums_and_maxima_do_not_commute() -> None:
     assert not agree(mixed, (4,), np.zeros(1, np.int32), N=4, seed=5).on_grid
+
+
+@triton.jit
+def several_kinds(o, n):
+    p = tl.program_id(0)
+    i = tl.arange(0, 2)
+    tl.atomic_xchg(o + (p * 5 + 4) % 8, 1, mask=p < n)
+    for _ in range(5):
+        if p % 4 == 1:
+            tl.atomic_xor(o + i, i)
+        else:
+            tl.atomic_max(o + i + p, 7, mask=i + 2 * p < n)
+
+
+def test_a_maximum_in_vain_lets_another_instances_sum_go_first() -> None:
+    """The step machine lets an instance wait that changes nothing, so the order is not plain."""
+    agree(several_kinds, (6,), np.array([1, 0, 1, 1, 0, 0, 1, 0], np.int32), 2, batch=1)

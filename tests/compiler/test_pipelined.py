@@ -48,7 +48,8 @@ def test_the_copy_engine_does_not_read_what_the_kernel_stores() -> None:
         assert len(rings) == boxes
         if writes:
             after = names(placed)[names(placed).index("store") :]
-            assert "barrier" in after[: after.index("load")]
+            first, second = [i for i, name in enumerate(after) if name == "async_copy"][:2]
+            assert "barrier" in after[first:second]  # the first copies what its lane stored
 
 
 @triton.jit
