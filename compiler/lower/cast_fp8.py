@@ -8,6 +8,7 @@ stands in `numerics.formats`, what a conversion gives in `numerics.convert`.
 
 from __future__ import annotations
 
+import math
 import struct
 
 from blockstep.compiler.lower.core import Lowering
@@ -100,21 +101,21 @@ def narrow(lw: Lowering, x: Item, target: ty.dtype, rounding: str) -> Item:
 
 
 def narrow_result(lw: Lowering, x: Item, target: ty.dtype) -> Item:
-    """A float32 result of arithmetic as an 8-bit float: what is too large is an infinity, or NaN
-    where the format has none, as in IEEE 754; only a cast saturates."""
+    """A float32 result of arithmetic, rounded as IEEE 754 does: what is too large is an infinity,
+    or NaN in a format that has none. Only a cast saturates."""
     code = narrow(lw, x, target, "rtne")
-    form = format_of(target.name)
-    if target.name == "fp8e4b15":  # it has no code for either
+    if target.name == "fp8e4b15":  # it has codes for neither
         return code
-    size = _bits(lw, x, ty.uint32).op("and", 0x7FFFFFFF)
-    sign = _bits(lw, x, ty.uint32).op("lshr", 24).op("and", 0x80)
-    beyond = form.nan if form.infinity is None else sign.op("or", form.infinity)
-    even = form.largest_code % 2 == 0
-    held = _bits(lw, code, ty.uint8).cast("zext", ty.uint32)
-    above = size.where("ugt", _INFINITY, _Bits(lw, held), beyond)
-    limit = _single_bits(form.largest + 2.0 ** (15 - form.fraction - (127 - 112)))
-    chosen = size.where("ugt" if even else "uge", limit, above, _Bits(lw, held))
-    return chosen.cast("trunc", target)
+    form = format_of(target.name)
+    step = 2.0 ** (math.frexp(form.largest)[1] - 1 - form.fraction)
+    tie_is_held = form.largest / step % 2 == 0
+    bits = _bits(lw, x, ty.uint32)
+    size, sign = bits.op("and", 0x7FFFFFFF), bits.op("lshr", 24).op("and", 0x80)
+    held = _Bits(lw, _bits(lw, code, ty.uint8).cast("zext", ty.uint32))
+    beyond = size.where("ule", _INFINITY, sign.op("or", 0x7C), held) if target.is_fp8e5() else None
+    test = "ugt" if tie_is_held else "uge"
+    limit = _single_bits(form.largest + step / 2)
+    return size.where(test, limit, beyond or form.nan, held).cast("trunc", target)
 
 
 def halves(lw: Lowering, both: str) -> tuple[str, str]:

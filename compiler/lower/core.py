@@ -245,6 +245,8 @@ class Lowering:
     ) -> tuple[Item, ...]:  # fmt: skip
         """8-bit floats are computed in float32 and rounded once: no bit differs from 8-bit
         arithmetic (24 >= 2 p + 2)."""
+        from blockstep.compiler.lower.cast_fp8 import narrow_result
+
         wide = [
             self.compute("cast", {"target": ty.float32}, [ty.float32], [i])[0]
             if i.kind.is_fp8()
@@ -254,9 +256,7 @@ class Lowering:
         results = [ty.float32 if k.scalar.is_fp8() else k for k in kinds]
         found = self.compute(name, attributes, results, wide)
         return tuple(
-            self.compute("cast", {"target": k.scalar}, [k], [item])[0]
-            if k.scalar.is_fp8()
-            else item
+            narrow_result(self, item, k.scalar) if k.scalar.is_fp8() else item
             for item, k in zip(found, kinds, strict=True)
         )
 

@@ -8,6 +8,7 @@ import pytest
 import blockstep as triton
 import blockstep.language as tl
 from blockstep.compiler.lower.cast import convert
+from blockstep.compiler.lower.cast_fp8 import narrow_result
 from blockstep.language import numerics
 from blockstep.language import types as ty
 from blockstep.language.numerics.formats import format_of
@@ -31,6 +32,16 @@ def test_narrowing_by_arithmetic(target: ty.dtype, rounding: str) -> None:
     values = bits.view(np.float32)
     wanted = numerics.convert(values, "float32", target.codegen_name(), rounding)
     np.testing.assert_array_equal(found, wanted.view(np.uint8))
+
+
+@pytest.mark.parametrize("target", EIGHT, ids=str)
+def test_arithmetic_does_not_saturate(target: ty.dtype) -> None:
+    bits = singles()
+    found = on_host.run(lambda lw, x: narrow_result(lw, x, target), ty.float32, target, bits)
+    storage = format_of(target.codegen_name()).storage
+    with np.errstate(over="ignore", invalid="ignore"):
+        wanted = bits.view(np.float32).astype(storage).astype(np.float32)
+    np.testing.assert_array_equal(found.view(storage).astype(np.float32), wanted)
 
 
 def test_every_half_as_e4b15() -> None:
