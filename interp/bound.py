@@ -29,6 +29,7 @@ from blockstep.interp.bounds import (  # noqa: F401  (each registers its rules)
 )
 from blockstep.interp.bounds.machine import BoundMachine
 from blockstep.interp.bounds.memory import Cell, Unbounded
+from blockstep.interp.bounds.rules import Freedom
 from blockstep.interp.bounds.ranges import ORDERED, UNDECIDED, widened
 from blockstep.interp.memory import View
 from blockstep.ir import Function
@@ -147,11 +148,16 @@ class Bounds:
 
 
 def bound(
-    function: Function, arguments: Mapping[str, Any], grid: tuple[int, int, int], exact: bool = False
+    function: Function,
+    arguments: Mapping[str, Any],
+    grid: tuple[int, int, int],
+    exact: bool = False,
+    chain: int | None = None,
 ) -> Bounds:
     """The bounds of one launch. `arguments` by parameter name: a number, or the View of a pointer,
-    whose memory is copied, not written. Raises Unbounded, with the reason, for what cannot be run."""
-    machine = BoundMachine(function, dict(arguments), grid, exact)
+    whose memory is copied, not written. `chain`, where the layouts are known: how many additions an
+    element of a reduction goes through at most (any tree is legal otherwise). Raises Unbounded, with the reason, for what cannot be run."""
+    machine = BoundMachine(function, dict(arguments), grid, Freedom(exact, chain))
     machine.run()
     found = {}
     for parameter in function.parameters:

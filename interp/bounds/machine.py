@@ -29,7 +29,7 @@ from blockstep.interp.bounds.ranges import (
     flags_of,
     tidied,
 )
-from blockstep.interp.bounds.rules import apply
+from blockstep.interp.bounds.rules import Freedom, apply
 from blockstep.interp.grid import plan as plans
 from blockstep.interp.memory import View
 from blockstep.ir import Function, Operation, Region, Value
@@ -49,7 +49,7 @@ class BoundMachine:
     function: Function
     arguments: dict[str, Any]
     grid: tuple[int, int, int]
-    exact: bool
+    freedom: Freedom
     memory: Memory = field(init=False)
     programs: Any = None  # linear ids of the instances of the batch
     _alone: bool = False
@@ -130,11 +130,11 @@ class BoundMachine:
         attributes = {k: v for k, v in operation.attributes.items() if k != "operand_slots"}
         if op.name == "map":
             return self._map(operation, operands)
-        return apply(op, attributes, kinds, _one_lead(op.family, operands), self.exact)
+        return apply(op, attributes, kinds, _one_lead(op.family, operands), self.freedom)
 
     def _map(self, operation: Operation, operands: list[Ranged]) -> list[Ranged]:
         shape = np.broadcast_shapes(*[np.shape(x.value) for x in operands])
-        found = reductions.through(operation.attributes["region"], operands, self.exact)
+        found = reductions.through(operation.attributes["region"], operands, self.freedom)
         return [x.moved(lambda a: np.broadcast_to(a, shape)) for x in found]
 
     # Control flow

@@ -4,9 +4,9 @@ A combine function that only adds, subtracts and multiplies makes of n elements 
 which every monomial is rounded at most K = (n - 1) * operations times, whatever the order. So each
 order is within gamma(K) * Q(|x|) of the true value, where Q is P with every sign positive (Higham,
 "Accuracy and Stability of Numerical Algorithms", chapters 3 and 4), and an operand that is off by e
-moves it by at most Q(|x| + e) - Q(|x|). For a plain sum K |x| is sharper: an element is rounded as
-often as it lies deep, and the deepest tree with the largest elements below has the largest sum of
-depths times sizes. Whole numbers (or multiples of one power of two) whose sum of sizes fits the
+moves it by at most Q(|x| + e) - Q(|x|). A plain sum loses at most u of every partial sum; of the
+n - 1 partial sums of a tree at most n - k + 1 have k elements or more, and none of k elements is
+larger than the k largest elements of one sign together. Whole numbers (or multiples of one power of two) whose sum of sizes fits the
 format add exactly in every order.
 """
 
@@ -65,9 +65,9 @@ def bounded(step: Step, region: Region, counts: Any, fold: Any) -> list[Ranged]:
         majorant = _run(step, positive, [s + e for s, e in zip(sizes, spreads, strict=True)])
         plain = _run(step, positive, sizes) if any(np.any(e) for e in spreads) else majorant
         most = _run(step, positive, [np.maximum(s + e, 1.0) for s, e in zip(sizes, spreads, strict=True)])
-        steps = (counts - 1) * len(region.operations)
+        steps = _depth(step, counts) * len(region.operations)
         only_sums = region.single is not None and region.single.op.name == "add"
-        rounding = _sum_rounding(step, sizes[0] + spreads[0], counts, majorant[0]) if only_sums else None
+        rounding = _sum_rounding(step, arrays[0], spreads[0], counts, majorant[0]) if only_sums else None
         exact = _exact(step, xs, arrays, counts, most, fold, only_sums, majorant)
         made = []
         for k, kind in enumerate(step.kinds):
@@ -102,17 +102,31 @@ def _run(step: Step, region: Region, arrays: list[Any]) -> list[Any]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
-def _sum_rounding(step: Step, sizes: Any, counts: Any, total: Any) -> Any:
-    """u times the largest sum of depth times size over all trees, for a reduction."""
+def _depth(step: Step, counts: Any) -> Any:
+    """How many combinations an element goes through at most."""
+    chain = step.freedom.chain
+    return counts - 1 if chain is None else np.minimum(counts - 1, chain)
+
+
+def _sum_rounding(step: Step, x: Any, spread: Any, counts: Any, total: Any) -> Any:
+    """u times the largest sum of the sizes of all partial sums, over all trees, for a reduction."""
     kind = step.kind
+    shallow = _gamma(_depth(step, counts), kind) * total
     if step.op.name != "reduce":
-        return _gamma(counts - 1, kind) * total
+        return shallow
     axis, n = step.attributes["axis"], int(np.max(counts))
-    ordered = np.flip(np.sort(np.moveaxis(sizes, axis, -1), axis=-1), axis=-1)
-    depths = np.minimum(n - 1, np.arange(n, 0, -1.0))
-    deep = np.sum(ordered * depths, axis=-1)
+    x, spread = (np.moveaxis(np.broadcast_to(a, np.shape(x)), axis, -1) for a in (x, spread))
+    x = np.where(np.isfinite(x), x, 0.0)
+    most = np.maximum(_largest_sums(x + spread), _largest_sums(spread - x))
+    partial = np.sum(most[..., 1:], axis=-1)
     unit = half_unit(kind)
-    return deep * unit * (1 + 2 * n * unit) + n * 2.0**-52 * total
+    return np.minimum(shallow, partial * unit * (1 + 2 * n * unit) + n * 2.0**-52 * total)
+
+
+def _largest_sums(x: Any) -> Any:
+    """For each k, the largest sum of k elements (or fewer)."""
+    ordered = np.flip(np.sort(np.maximum(x, 0.0), axis=-1), axis=-1)
+    return np.cumsum(ordered, axis=-1)
 
 
 def _exact(

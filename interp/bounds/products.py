@@ -2,8 +2,8 @@
 
 A matrix unit aligns the terms of a sum to the greatest of them with so many bits and cuts off the
 rest: each of the terms loses at most 2**(1 - bits) of the greatest, and the result is cut to
-float32. So K terms in S steps lose (K + 3 S) * 2**(1 - bits) * (sum |a| |b| + |c|)
-together; rounded float32 sums (`fma`) lose less. The schemes that split float32 operands leave out a
+float32. So K terms in S steps lose (K + 3 S) * 2**(1 - bits) of the greatest partial sum
+together, and no partial sum exceeds the terms of one sign; rounded float32 sums (`fma`) lose less. The schemes that split float32 operands leave out a
 documented part of sum |a| |b|. Multiples of one quantum whose sum of sizes fits add exactly.
 """
 
@@ -93,7 +93,8 @@ def _product(
     exact = (off == 0) & (sizes <= 2.0 ** (bits - 1) * np.where(np.isinf(grain), 1.0, grain))
     if precision in documented.SPLITTING and not _unsplit(a, b, precision):
         exact = exact & False
-    off = off * (1 + 1e-9) + rate * sizes
+    partial = (sizes + np.abs(true) + off) / 2 * (1 + 1e-9)  # terms of one sign: no sum is larger
+    off = off * (1 + 1e-9) + rate * partial
     made = _converted(step, (true, off), sizes, exact, finite, acc)
     made.terms = Terms(rate, sizes, grain, 2.0 ** (bits - 1))
     return made

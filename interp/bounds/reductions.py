@@ -16,8 +16,7 @@ import numpy as np
 
 from blockstep.interp.bounds import polynomials
 from blockstep.interp.bounds.ranges import UNDECIDED, Ranged, anything, finish, flags_of
-from blockstep.interp.bounds.rules import Step, apply, family, uncertain
-from blockstep.language.op import Family
+from blockstep.interp.bounds.rules import Freedom, Step, apply, rule, uncertain
 from blockstep.language.region import Operation, Region
 
 _CHOOSES = frozenset(
@@ -26,7 +25,7 @@ _CHOOSES = frozenset(
 _EXTREMES = frozenset({"minimum", "maximum"})
 
 
-@family(Family.REDUCE)
+@rule("reduce", always=True)
 def reduce(step: Step) -> list[Ranged]:
     """Elements along an axis, in any tree."""
     axis = step.attributes["axis"]
@@ -37,7 +36,7 @@ def reduce(step: Step) -> list[Ranged]:
     return _combined(step, np.float64(np.shape(step.operands[0].value)[axis]), fold)
 
 
-@family(Family.SCAN)
+@rule("scan", always=True)
 def scan(step: Step) -> list[Ranged]:
     """Elements up to each, in any tree."""
     axis, back = step.attributes["axis"], bool(step.attributes.get("reverse"))
@@ -153,7 +152,7 @@ def _followed(step: Step, region: Region) -> list[Ranged]:
         n //= 2
         low = [x.moved(lambda a: a[:n]) for x in xs]  # noqa: B023  (called at once)
         high = [x.moved(lambda a: a[n:]) for x in xs]  # noqa: B023
-        xs = [_filled(x, low[0]) for x in through(region, [*low, *high], step.exact)]
+        xs = [_filled(x, low[0]) for x in through(region, [*low, *high], step.freedom)]
     return [x.moved(lambda a: a[0]) for x in xs]
 
 
@@ -163,10 +162,10 @@ def _filled(x: Ranged, like: Ranged | None = None) -> Ranged:
     return x.moved(lambda a: np.broadcast_to(a, shape))
 
 
-def through(region: Region, inputs: list[Ranged], exact: bool) -> list[Ranged]:
+def through(region: Region, inputs: list[Ranged], freedom: Freedom) -> list[Ranged]:
     """A function of scalars applied to ranged values, operation by operation."""
     values = list(inputs)
     for operation in region.operations:
         operands = [values[i] for i in operation.operands]
-        values += apply(operation.op, operation.attributes, operation.types, operands, exact)
+        values += apply(operation.op, operation.attributes, operation.types, operands, freedom)
     return [values[i] for i in region.outputs]

@@ -22,6 +22,15 @@ Attributes = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Freedom:
+    """What a compiler may do. `exact`: it was asked for IEEE arithmetic without contraction. `chain`:
+    how many roundings an element of a reduction goes through at most; None says nothing of trees."""
+
+    exact: bool = False
+    chain: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """An operation about to be bounded: its values are known, its ranges are not."""
 
@@ -30,7 +39,12 @@ class Step:
     kinds: tuple[ty.dtype, ...]  # scalar types of the results
     values: tuple[Any, ...]
     operands: tuple[Ranged, ...]
-    exact: bool  # whether the compiler was asked for IEEE arithmetic without contraction
+    freedom: Freedom
+
+    @property
+    def exact(self) -> bool:
+        """Whether the compiler was asked for IEEE arithmetic without contraction."""
+        return self.freedom.exact
 
     @property
     def value(self) -> Any:
@@ -79,7 +93,7 @@ def family(kind: Family) -> Callable[[Rule], Rule]:
 
 
 def apply(
-    op: Op, attributes: Any, kinds: Sequence[ty.dtype], operands: Sequence[Ranged], exact: bool
+    op: Op, attributes: Any, kinds: Sequence[ty.dtype], operands: Sequence[Ranged], freedom: Freedom
 ) -> list[Ranged]:
     """The results of one operation that has a meaning."""
     assert op.meaning is not None
@@ -89,7 +103,7 @@ def apply(
     if op.name not in _ALWAYS and all(x.certain for x in operands):
         return [Ranged(v, k) for v, k in zip(values, scalars, strict=True)]
     chosen = _RULES.get(op.name) or _FAMILIES.get(op.family) or _mixed
-    made = chosen(Step(op, attributes, scalars, values, tuple(operands), exact))
+    made = chosen(Step(op, attributes, scalars, values, tuple(operands), freedom))
     return made if isinstance(made, list) else [made]
 
 
