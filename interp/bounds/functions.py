@@ -29,7 +29,7 @@ from blockstep.interp.bounds.ranges import (
     finish,
     flags_of,
     flushed,
-    limited,
+    padded,
     product_range,
     rounded,
     units,
@@ -86,10 +86,9 @@ def _double_units(x: Any) -> Any:
 
 def _widened_by(real: Range, error: Error, kind: ty.dtype) -> Range:
     def reach(end: Any) -> Any:
-        part = error.ulps * units(end, kind) + error.absolute
-        return part + error.relative * np.where(np.isfinite(end), np.abs(end), 0.0)
+        return error.absolute + error.relative * np.where(np.isfinite(end), np.abs(end), 0.0)
 
-    return limited(real[0] - reach(real[0]), real[1] + reach(real[1]), kind)
+    return padded(real[0] - reach(real[0]), real[1] + reach(real[1]), error.ulps, kind)
 
 
 def _approximate(step: Step, function: Function, flushes: bool) -> Ranged:
@@ -242,7 +241,7 @@ def _intrinsic(step: Step, name: str) -> Ranged:
     if name in documented.GROWING:
         count = 2 + np.floor(documented.GROWING[name] * np.where(np.isfinite(largest), largest, 0))
         found = _true_range(Function(name, compute, Error()), ends(x), x.lows, x.fixed)
-        found = limited(found[0] - count * units(found[0], step.kind), found[1] + count * units(found[1], step.kind), step.kind)
+        found = padded(*found, count, step.kind)
         return finish(step.value, step.kind, flushed(*found), x.fixed & ~np.isfinite(x.lows), flags_of(x), surely_nan(x))
     first, last, inside, outside = documented.FAST[name]
     near = _approximate(step, Function(_plain(name), compute, inside), True)

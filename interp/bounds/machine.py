@@ -63,10 +63,10 @@ class BoundMachine:
         written = plans._reached([o for o in operations if o.name in plans.WRITES])
         both = self._same_memory(pointers if read is None else read, pointers if written is None else written)
         self._alone = bool(both) or any(
-            o.name in plans.ATOMICS and any(r.uses for r in o.results)
-            or o.name in ("atomic_load", "atomic_cas") or o.attributes.get("volatile")
+            o.attributes.get("volatile") or (o.name in plans.ATOMICS and not plans.any_order(o))
             for o in operations
-        )  # fmt: skip
+        )
+        self._alone |= len({o.attributes.get("combine") for o in operations} - {None}) > 1
         self.memory = Memory.of(self.arguments, both)
 
     def _same_memory(self, read: Any, written: Any) -> set[str]:

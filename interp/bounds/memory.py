@@ -62,6 +62,7 @@ class Cell:
     flags: Any = None
     writer: Any = None
     sums: _Sums | None = None
+    combine: str = ""  # what atomics do here; two ways do not commute
     tracked: bool = False  # whether it is read as well as written
 
     def typed(self, dtype: Any) -> Any:
@@ -223,11 +224,13 @@ def update(cell: Cell, index: Any, x: Ranged, combine: str) -> Any:
     kind, size = x.kind, x.kind.itemsize
     memory = cell.typed(kind.numpy)
     floats = kind.is_floating()
+    mixed = cell.combine not in ("", combine)
+    cell.combine = combine
     if not floats or combine not in ("add", "max", "min"):
         old = atomics.read_modify_write(memory, index, x.value, combine)
         if x.flags is not None:
             mark(cell, index, size, x.flags)
-        if combine == "xchg":
+        if combine == "xchg" or mixed:
             mark(cell, index, size, ORDERED)
         return old
     cell.settle(size)
@@ -243,6 +246,7 @@ def update(cell: Cell, index: Any, x: Ranged, combine: str) -> Any:
         _add(cell, index, x, widened(memory[index], kind))
     if x.flags is not None:
         np.bitwise_or.at(cell.flags, index, np.broadcast_to(x.flags, index.shape))
+    mark(cell, index, size, ORDERED if mixed else cell.flags[index] & ORDERED)
     return old
 
 

@@ -131,6 +131,7 @@ def units(x: Any, kind: ty.dtype) -> Any:
     """The distance between the format's numbers at `x`."""
     found = form(kind)
     _, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
+    exponent = np.where(x == 0, -found.bias, exponent)
     place = np.maximum(exponent - 1, 1 - found.bias) - found.fraction
     return np.ldexp(1.0, np.maximum(place, -1074))
 
@@ -215,8 +216,12 @@ def quotient_range(x: Range, y: Range) -> Range:
 
 
 def padded(low: Any, high: Any, count: Any, kind: ty.dtype) -> Range:
-    """A range widened by so many units in the last place of the format."""
-    return limited(low - count * units(low, kind), high + count * units(high, kind), kind)
+    """A range widened by so many units in the last place of the format. At a power of two the unit
+    is that of the side with the larger one."""
+    outer = 1 + 2.0**-50
+    return limited(
+        low - count * units(low * outer, kind), high + count * units(high * outer, kind), kind
+    )
 
 
 def limited(low: Any, high: Any, kind: ty.dtype) -> Range:

@@ -107,7 +107,7 @@ class VariedMachine(BoundMachine):
         unit = units(true, kind)
         size = np.maximum(ulps - 0.5, 0) * unit
         size = size + np.maximum(relative * np.abs(true) - 0.5 * unit, 0) * (relative > 0)
-        moved = np.where(np.isfinite(true), true + errs * size, true)
+        moved = np.where(np.isfinite(true) & (true != 0), true + errs * size, true)
         value = numerics.convert(moved, "float64", kind.codegen_name())
         if kind.is_fp32() and self.random.random() < 0.5:
             value = np.where(np.abs(value) < 2.0**-126, F32(0) * value, value)
@@ -146,6 +146,8 @@ class VariedMachine(BoundMachine):
     def vary_reduce(self, operation: Operation, operands: Sequence[Ranged]) -> list[Ranged] | None:
         """Any order: one by one from a shuffled line, or in lanes that are combined at last."""
         region = operation.attributes["region"]
+        if not region.operations:  # one of its operands: it does not commute, and must not be here
+            return None
         xs = [axis_first(x.value, operation.attributes["axis"]) for x in operands]
         order = self.random.permutation(len(xs[0]))
         xs = [x[order] for x in xs]
