@@ -63,7 +63,7 @@ class BoundMachine:
         written = plans._reached([o for o in operations if o.name in plans.WRITES])
         both = self._same_memory(pointers if read is None else read, pointers if written is None else written)
         self._alone = bool(both) or any(
-            o.attributes.get("volatile") or (o.name in plans.ATOMICS and not plans.any_order(o))
+            o.attributes.get("volatile") or (o.name in plans.ATOMICS and not _any_order(o))
             for o in operations
         )
         self._alone |= len({o.attributes.get("combine") for o in operations} - {None}) > 1
@@ -352,6 +352,10 @@ class BoundMachine:
 
     def clock(self, operation: Operation, operands: list[Any]) -> list[Ranged]:
         return [anything(np.zeros(1, np.int64), ty.int64, np.uint8(UNDECIDED))]
+
+
+def _any_order(atomic: Operation) -> bool:
+    return bool(atomic.results) and plans.any_order(atomic)
 
 
 class _Part(dict[Value, Ranged]):

@@ -127,7 +127,8 @@ def _same_as_step(made: Launch, bounds: Bounds) -> None:
     for name, array in bounds.arrays.items():
         view = made[1][name]
         verdict = array.judge(_now(view, array.value.dtype))
-        assert verdict.equal == verdict.elements, verdict
+        # an instance that seems to wait lets others go first on the step machine
+        assert verdict.equal + verdict.ordered == verdict.elements, verdict
 
 
 def _now(view: View, dtype: Any) -> Any:
