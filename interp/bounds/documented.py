@@ -68,6 +68,8 @@ FAST: dict[str, tuple[float, float, Error, Error | None]] = {
 # Units that grow with the operand: 2 + floor(rate * |x|)
 GROWING: dict[str, float] = {"fast_expf": 1.173, "fast_exp10f": 2.97}
 
+SCALES = frozenset({"ldexp", "scalbn"})
+
 # Matrix units: bits of the sums' alignment to the greatest term, by the size of the operands
 ALIGNMENT = {1: 14, 2: 25, 4: 25}
 FEWEST_PRODUCTS = {1: 16, 2: 8, 4: 4}  # that an instruction adds at once

@@ -199,7 +199,18 @@ def _exactly(step: Step) -> Ranged:
     found = made.lows, made.highs
     low, high = np.where(tiny, np.minimum(found[0], -0.0), found[0]), np.where(tiny, np.maximum(found[1], 0.0), found[1])
     low, high = hull((low, high), _with_flushed_operands(step))
+    if step.attributes["function"] in documented.SCALES:
+        low, high = _scaled_subnormal(step, low, high, tiny)
     return finish(step.value, step.kind, (low, high), (low == high) & made.fixed | np.isnan(true), made.flags)
+
+
+def _scaled_subnormal(step: Step, low: Any, high: Any, tiny: Any) -> Range:
+    """The library's scaling goes through products that flush: a subnormal number may stay one, or
+    be doubled."""
+    x = step.operands[0].lows
+    small = tiny | (x != 0) & (np.abs(x) < SMALLEST_NORMAL)
+    most = 2 * SMALLEST_NORMAL
+    return np.where(small, np.minimum(low, -most), low), np.where(small, np.maximum(high, most), high)
 
 
 def _with_flushed_operands(step: Step) -> Range:

@@ -145,13 +145,13 @@ class BoundMachine:
 
     def _if(self, operation: Operation, environment: Environment) -> list[Ranged]:
         condition = environment[operation.operands[0]]
-        self._doubt(condition, operation)
         taken = np.broadcast_to(np.asarray(condition.value, bool), self.programs.shape)
         branches = [(operation.regions[0], np.flatnonzero(taken)), (operation.regions[1], np.flatnonzero(~taken))]
         pieces = []
         for region, chosen in branches:
             if len(chosen):
                 pieces.append((chosen, self._some(region, environment, chosen, [])))
+        self._doubt(condition, operation)
         return self._marked(condition, self._joined(operation, pieces))
 
     def _some(
@@ -181,8 +181,6 @@ class BoundMachine:
 
     def _for(self, operation: Operation, environment: Environment) -> list[Ranged]:
         lower, upper, step, *carried = [environment[v] for v in operation.operands]
-        for bound in (lower, upper, step):
-            self._doubt(bound, operation)
         bounds = [np.broadcast_to(b.value, self.programs.shape) for b in (lower, upper, step)]
         pieces = []
         for triple in {tuple(int(v) for v in row) for row in zip(*bounds, strict=True)}:
@@ -193,6 +191,8 @@ class BoundMachine:
                 turn = Ranged(np.array([index]).astype(kind.numpy), kind)
                 values = self._some(operation.regions[0], environment, chosen, [turn, *values])
             pieces.append((chosen, values))
+        for bound in (lower, upper, step):
+            self._doubt(bound, operation)
         return self._marked([lower, upper, step], self._joined(operation, pieces))
 
     def _while(self, operation: Operation, environment: Environment) -> list[Ranged]:
@@ -203,7 +203,6 @@ class BoundMachine:
         for _ in range(MOST_TURNS):
             condition, *passed = self._some(test, environment, left, values)
             if condition.flags is not None:
-                self._doubt(condition, operation)
                 doubts.append(Ranged(False, ty.int1, flags=np.bitwise_or.reduce(condition.flags, axis=None)))
             going = np.broadcast_to(np.asarray(condition.value, bool), left.shape)
             stop = np.flatnonzero(~going)
@@ -211,6 +210,8 @@ class BoundMachine:
                 pieces.append((left[stop], _taken(passed, stop, len(left))))
             stay = np.flatnonzero(going)
             if not len(stay):
+                for doubt in doubts:
+                    self._doubt(doubt, operation)
                 return self._marked(doubts, self._joined(operation, pieces))
             values, left = _taken(passed, stay, len(left)), left[stay]
             values = self._some(body, environment, left, values)
@@ -231,6 +232,11 @@ class BoundMachine:
         for name, view in self.arguments.items():
             if isinstance(view, View) and view.storage is not None and (names is None or name in names):
                 self.memory.of_view(view).taint(flag, size)
+
+    def _lost(self, store: Operation, x: Ranged) -> None:
+        """An address or a mask in doubt: what is written may be anywhere."""
+        if x.flags is not None:
+            self._taint(store, int(np.bitwise_or.reduce(x.flags, axis=None)))
 
     def _marked(self, tests: Any, results: list[Ranged]) -> list[Ranged]:
         flags = flags_of(*(tests if isinstance(tests, list) else [tests]))
@@ -278,8 +284,6 @@ class BoundMachine:
     def store(self, operation: Operation, operands: list[Any]) -> list[Ranged]:
         pointer, value, mask = operands
         kind = pointer.kind.element_ty
-        if pointer.flags is not None:
-            self._taint(operation, int(np.bitwise_or.reduce(pointer.flags, axis=None)))
         shape, on, addresses, programs = self._lanes(pointer, mask, value)
         cell = self.memory.cell(addresses, kind.itemsize)
         if cell is not None:
@@ -291,15 +295,13 @@ class BoundMachine:
             cell = self.memory.cell(addresses, kind.itemsize)
             if cell is not None:
                 mem.mark(cell, (addresses - cell.base) // kind.itemsize, kind.itemsize, flags)
+        self._lost(operation, pointer)
         return []
 
     def atomic(self, operation: Operation, operands: list[Any]) -> list[Ranged]:
         """Reads, combines and writes; the old values depend on the order of instances."""
         pointer, value, mask = operands
         combine, kind = operation.attributes["combine"], operation.results[0].type.scalar
-        for x in (pointer, mask):
-            if x is not None and x.flags is not None:
-                self._taint(operation, int(np.bitwise_or.reduce(x.flags, axis=None)))
         shape, on, addresses, programs = self._lanes(pointer, mask, value)
         old = np.zeros(shape, kind.numpy)
         cell = self.memory.cell(addresses, kind.itemsize)
@@ -309,6 +311,9 @@ class BoundMachine:
         before = mem.read(cell, index, kind, programs)
         old[on] = mem.update(cell, index, _active(value, kind, shape, on), combine)
         mem.note_writer(cell, index, kind.itemsize, programs)
+        self._lost(operation, pointer)
+        if mask is not None:
+            self._lost(operation, mask)
         alone = int(np.prod(self.grid)) == 1 and len(np.unique(index)) == len(index)
         if alone:
             return [_laid(Ranged(old, kind), on, before)]
@@ -326,6 +331,7 @@ class BoundMachine:
         given = [np.broadcast_to(x.value, shape)[on] for x in (expected, value)]
         old, _ = atomics.compare_and_swap(cell.typed(kind.numpy), index, *given)
         mem.mark(cell, index, kind.itemsize, ORDERED)
+        self._lost(operation, pointer)
         return [anything(old.reshape(shape), kind, np.uint8(ORDERED))]
 
     def atomic_load(self, operation: Operation, operands: list[Any]) -> list[Ranged]:

@@ -2,7 +2,7 @@
 
 The function that combines decides: whole numbers and extremes do not depend on the order; sums and
 products do as `polynomials` says; a function that only compares and chooses (argmax, sort keys) is
-followed through one tree, because what wins in one order wins in each; any other function of floats
+followed through one tree, because what wins in one order wins in each (but for ties and NaN); any other function of floats
 (Welford's, an online softmax) is undecided as soon as anything rounds.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from blockstep.interp.bounds import polynomials
-from blockstep.interp.bounds.ranges import UNDECIDED, Ranged, anything, finish, flags_of
+from blockstep.interp.bounds.ranges import UNDECIDED, Ranged, anything, finish, flags_of, widened
 from blockstep.interp.bounds.rules import Freedom, Step, apply, rule, uncertain
 from blockstep.language.region import Operation, Region
 
@@ -108,11 +108,9 @@ def _together(step: Step, region: Region, counts: Any, fold: Any) -> list[Ranged
     if region.single is not None and region.single.op.name in _EXTREMES:
         return [_extreme(step, fold)]
     if names <= _CHOOSES:
-        if all(x.certain for x in step.operands):
-            return [Ranged(v, k) for v, k in zip(step.values, step.kinds, strict=True)]
         if step.op.name == "reduce":
             return _followed(step, region)
-        return _open(step, fold)
+        return _without_nan(step, fold)
     return _rounding(step, counts, fold)
 
 
@@ -121,6 +119,20 @@ def _open(step: Step, fold: Any) -> list[Ranged]:
     flags = np.broadcast_to(uncertain(step), np.shape(step.operands[0].value))
     flags = fold(np.bitwise_or, flags)
     return [anything(v, k, flags) for v, k in zip(step.values, step.kinds, strict=True)]
+
+
+def _without_nan(step: Step, fold: Any) -> list[Ranged]:
+    """A scan that compares: NaN makes of it something that depends on the tree."""
+    nan: Any = False
+    for x in step.operands:
+        if x.kind.is_floating():
+            nan = nan | np.isnan(widened(x.value, x.kind))
+    lost = np.broadcast_to(nan, np.shape(step.operands[0].value))
+    flags = np.where(fold(np.logical_or, lost), UNDECIDED, 0).astype(np.uint8)
+    return [
+        anything(r.value, r.kind, flags if r.flags is None else r.flags | flags)
+        for r in _open(step, fold)
+    ]
 
 
 def _rounding(step: Step, counts: Any, fold: Any) -> list[Ranged]:
@@ -152,8 +164,23 @@ def _followed(step: Step, region: Region) -> list[Ranged]:
         n //= 2
         low = [x.moved(lambda a: a[:n]) for x in xs]  # noqa: B023  (called at once)
         high = [x.moved(lambda a: a[n:]) for x in xs]  # noqa: B023
-        xs = [_filled(x, low[0]) for x in through(region, [*low, *high], step.freedom)]
+        found = through(region, [*low, *high], step.freedom)
+        turned = through(region, [*high, *low], step.freedom)
+        xs = [_either(_filled(a, low[0]), _filled(b, low[0])) for a, b in zip(found, turned, strict=True)]
     return [x.moved(lambda a: a[0]) for x in xs]
+
+
+def _either(found: Ranged, turned: Ranged) -> Ranged:
+    """`found`, but undecided where the two operands, turned round, give something else: a tie between
+    them, or a comparison with NaN."""
+    bits = np.dtype(f"u{found.value.dtype.itemsize}")
+    same = np.ascontiguousarray(found.value).view(bits) == np.ascontiguousarray(turned.value).view(bits)
+    differs = ~same.reshape(np.shape(found.value))
+    if not differs.any():
+        return found
+    flags = np.where(differs, UNDECIDED, 0).astype(np.uint8)
+    flags = flags if found.flags is None else flags | found.flags
+    return anything(found.value, found.kind, flags)
 
 
 def _filled(x: Ranged, like: Ranged | None = None) -> Ranged:
