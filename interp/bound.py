@@ -27,10 +27,11 @@ from blockstep.interp.bounds import (  # noqa: F401  (each registers its rules)
     products,
     reductions,
 )
+from blockstep.interp.bounds.handlers import HANDLERS
 from blockstep.interp.bounds.machine import BoundMachine
 from blockstep.interp.bounds.memory import Cell, Unbounded
-from blockstep.interp.bounds.rules import Freedom
 from blockstep.interp.bounds.ranges import ORDERED, UNDECIDED, widened
+from blockstep.interp.bounds.rules import Freedom
 from blockstep.interp.memory import View
 from blockstep.ir import Function
 from blockstep.language import types as ty
@@ -157,7 +158,7 @@ def bound(
     """The bounds of one launch. `arguments` by parameter name: a number, or the View of a pointer,
     whose memory is copied, not written. `chain`, where the layouts are known: how many additions an
     element of a reduction goes through at most (any tree is legal otherwise). Raises Unbounded, with the reason, for what cannot be run."""
-    machine = BoundMachine(function, dict(arguments), grid, Freedom(exact, chain))
+    machine = BoundMachine(function, dict(arguments), grid, Freedom(exact, chain), HANDLERS)
     machine.run()
     found = {}
     for parameter in function.parameters:

@@ -117,7 +117,10 @@ def multiply(step: Step) -> Ranged | list[Ranged]:
     rounds = bool(np.any((real[0] != made.lows) | (real[1] != made.highs)))
     if not step.exact and rounds:
         low, high = np.fmin(real[0], made.lows), np.fmax(real[1], made.highs)
-        made.product = np.broadcast_to(low, step.value.shape), np.broadcast_to(high, step.value.shape)
+        made.product = (
+            np.broadcast_to(low, step.value.shape),
+            np.broadcast_to(high, step.value.shape),
+        )
     return made
 
 
@@ -178,9 +181,7 @@ def absolute(step: Step) -> Ranged:
     low, high = ends(step.operands[0])
     across = (low < 0) & (high > 0)
     least = np.where(across, 0.0, np.minimum(np.abs(low), np.abs(high)))
-    return _made(
-        step, (least, np.maximum(np.abs(low), np.abs(high))), all_fixed(*step.operands)
-    )
+    return _made(step, (least, np.maximum(np.abs(low), np.abs(high))), all_fixed(*step.operands))
 
 
 @rule("lt", "le", "gt", "ge", "eq", "ne")

@@ -6,8 +6,6 @@ that has a range are undecided. float64 may reach a narrow float through float32
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from blockstep.interp.bounds.arithmetic import ends, hull, surely_nan

@@ -31,7 +31,6 @@ from blockstep.interp.bounds.ranges import (
     flushed,
     padded,
     product_range,
-    rounded,
     units,
     widened,
 )
@@ -129,8 +128,13 @@ def root_rounded(step: Step) -> Ranged:
     """Monotone, and rounded once."""
     (x,) = step.operands
     low, high = np.sqrt(x.lows), np.sqrt(x.highs)
-    real = np.where(low * low == x.lows, low, below(low)), np.where(high * high == x.highs, high, above(high))
-    return finish(step.value, step.kind, rounded_range(real, step.kind), x.fixed, flags_of(x), surely_nan(x))
+    real = (
+        np.where(low * low == x.lows, low, below(low)),
+        np.where(high * high == x.highs, high, above(high)),
+    )
+    return finish(
+        step.value, step.kind, rounded_range(real, step.kind), x.fixed, flags_of(x), surely_nan(x)
+    )
 
 
 LOG2_E = np.float64(np.float32(np.log2(np.e)))
@@ -151,7 +155,9 @@ def exponential(step: Step) -> Ranged:
     by_instruction = flushed(*_widened_by(real, function.error, step.kind))
     by_library = _widened_by((made.lows, made.highs), Error(), step.kind)
     special = x.fixed & ~np.isfinite(x.lows)
-    return finish(step.value, step.kind, hull(by_instruction, by_library), special, flags_of(x), surely_nan(x))
+    return finish(
+        step.value, step.kind, hull(by_instruction, by_library), special, flags_of(x), surely_nan(x)
+    )
 
 
 @rule("floor", "ceil", always=True)
@@ -197,11 +203,16 @@ def _exactly(step: Step) -> Ranged:
     true = widened(step.value, step.kind)
     tiny = (true != 0) & (np.abs(true) < SMALLEST_NORMAL)
     found = made.lows, made.highs
-    low, high = np.where(tiny, np.minimum(found[0], -0.0), found[0]), np.where(tiny, np.maximum(found[1], 0.0), found[1])
+    low, high = (
+        np.where(tiny, np.minimum(found[0], -0.0), found[0]),
+        np.where(tiny, np.maximum(found[1], 0.0), found[1]),
+    )
     low, high = hull((low, high), _with_flushed_operands(step))
     if step.attributes["function"] in documented.SCALES:
         low, high = _scaled_subnormal(step, low, high, tiny)
-    return finish(step.value, step.kind, (low, high), (low == high) & made.fixed | np.isnan(true), made.flags)
+    return finish(
+        step.value, step.kind, (low, high), (low == high) & made.fixed | np.isnan(true), made.flags
+    )
 
 
 def _scaled_subnormal(step: Step, low: Any, high: Any, tiny: Any) -> Range:
@@ -210,7 +221,9 @@ def _scaled_subnormal(step: Step, low: Any, high: Any, tiny: Any) -> Range:
     x = step.operands[0].lows
     small = tiny | (x != 0) & (np.abs(x) < SMALLEST_NORMAL)
     most = 2 * SMALLEST_NORMAL
-    return np.where(small, np.minimum(low, -most), low), np.where(small, np.maximum(high, most), high)
+    return np.where(small, np.minimum(low, -most), low), np.where(
+        small, np.maximum(high, most), high
+    )
 
 
 def _with_flushed_operands(step: Step) -> Range:
@@ -228,9 +241,7 @@ def _with_flushed_operands(step: Step) -> Range:
 
 def _of_several(step: Step, function: Function) -> Ranged:
     """Functions of two or more operands, whose ranges are not followed."""
-    arrays = [
-        widened(x.value, x.kind) if x.kind.is_floating() else x.value for x in step.operands
-    ]
+    arrays = [widened(x.value, x.kind) if x.kind.is_floating() else x.value for x in step.operands]
     with np.errstate(all="ignore"):
         true = np.asarray(function.compute(*arrays), np.float64)
     true = np.where(np.isfinite(true), true, widened(step.value, step.kind))
@@ -239,7 +250,9 @@ def _of_several(step: Step, function: Function) -> Ranged:
     if step.kind.is_fp32() and not step.exact:
         found = flushed(*found)
     flags = uncertain(step)
-    low, high = (np.where(flags != 0, sign * np.inf, end) for sign, end in zip((-1, 1), found, strict=True))
+    low, high = (
+        np.where(flags != 0, sign * np.inf, end) for sign, end in zip((-1, 1), found, strict=True)
+    )
     whole_line = all_fixed(*step.operands) & ~np.isfinite(widened(step.value, step.kind))
     return finish(step.value, step.kind, (low, high), whole_line, flags)
 
@@ -253,7 +266,14 @@ def _intrinsic(step: Step, name: str) -> Ranged:
         count = 2 + np.floor(documented.GROWING[name] * np.where(np.isfinite(largest), largest, 0))
         found = _true_range(Function(name, compute, Error()), ends(x), x.lows, x.fixed)
         found = padded(*found, count, step.kind)
-        return finish(step.value, step.kind, flushed(*found), x.fixed & ~np.isfinite(x.lows), flags_of(x), surely_nan(x))
+        return finish(
+            step.value,
+            step.kind,
+            flushed(*found),
+            x.fixed & ~np.isfinite(x.lows),
+            flags_of(x),
+            surely_nan(x),
+        )
     first, last, inside, outside = documented.FAST[name]
     near = _approximate(step, Function(_plain(name), compute, inside), True)
     within = (x.lows >= first) & (x.highs <= last)
@@ -274,12 +294,17 @@ def _plain(name: str) -> str:
 def assembly(step: Step) -> list[Ranged]:
     """Inline PTX: as written; what an approximate instruction gives is undecided."""
     made = elementwise(step)
-    if ".approx" not in step.attributes["program"].text and "div.full" not in step.attributes["program"].text:
+    if (
+        ".approx" not in step.attributes["program"].text
+        and "div.full" not in step.attributes["program"].text
+    ):
         return made
     lines = _single_approximation(step)
     if lines is not None:
         return [lines]
-    return [anything(v, k, np.uint8(UNDECIDED)) for v, k in zip(step.values, step.kinds, strict=True)]
+    return [
+        anything(v, k, np.uint8(UNDECIDED)) for v, k in zip(step.values, step.kinds, strict=True)
+    ]
 
 
 _SINGLE: dict[str, Function] = {

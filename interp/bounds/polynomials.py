@@ -45,9 +45,7 @@ def is_polynomial(region: Region) -> bool:
 
 def _positive(region: Region) -> Region:
     """With a sum in the place of every difference."""
-    made = tuple(
-        replace(o, op=OPS["add"]) if o.op.name == "sub" else o for o in region.operations
-    )
+    made = tuple(replace(o, op=OPS["add"]) if o.op.name == "sub" else o for o in region.operations)
     return Region(region.inputs, made, region.outputs, region.bundled)
 
 
@@ -61,13 +59,19 @@ def bounded(step: Step, region: Region, counts: Any, fold: Any) -> list[Ranged]:
     sizes = [np.where(f, np.abs(a), 0.0) for a, f in zip(arrays, finite, strict=True)]
     positive = _positive(region)
     with np.errstate(all="ignore"):
-        true = _run(step, region, [np.where(f, a, 0.0) for a, f in zip(arrays, finite, strict=True)])
+        true = _run(
+            step, region, [np.where(f, a, 0.0) for a, f in zip(arrays, finite, strict=True)]
+        )
         majorant = _run(step, positive, [s + e for s, e in zip(sizes, spreads, strict=True)])
         plain = _run(step, positive, sizes) if any(np.any(e) for e in spreads) else majorant
-        most = _run(step, positive, [np.maximum(s + e, 1.0) for s, e in zip(sizes, spreads, strict=True)])
+        most = _run(
+            step, positive, [np.maximum(s + e, 1.0) for s, e in zip(sizes, spreads, strict=True)]
+        )
         steps = _depth(step, counts) * len(region.operations)
         only_sums = region.single is not None and region.single.op.name == "add"
-        rounding = _sum_rounding(step, arrays[0], spreads[0], counts, majorant[0]) if only_sums else None
+        rounding = (
+            _sum_rounding(step, arrays[0], spreads[0], counts, majorant[0]) if only_sums else None
+        )
         exact = _exact(step, xs, arrays, counts, most, fold, only_sums, majorant)
         made = []
         for k, kind in enumerate(step.kinds):
@@ -76,7 +80,18 @@ def bounded(step: Step, region: Region, counts: Any, fold: Any) -> list[Ranged]:
             off = off + (majorant[k] - plain[k]) * (1 + 1e-9)
             if not only_sums:
                 off = off + steps * least(kind) * most[k]
-            made.append(_result(step, k, true[k], off, (majorant if only_sums else most)[k] * (1 + gamma), exact, finite, fold))
+            made.append(
+                _result(
+                    step,
+                    k,
+                    true[k],
+                    off,
+                    (majorant if only_sums else most)[k] * (1 + gamma),
+                    exact,
+                    finite,
+                    fold,
+                )
+            )
     return made
 
 

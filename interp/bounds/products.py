@@ -31,7 +31,6 @@ from blockstep.language import numerics
 from blockstep.language import types as ty
 
 
-
 @rule("dot", always=True)
 def dot(step: Step) -> Ranged:
     """The product, added to the third operand if there is one."""
@@ -128,7 +127,9 @@ def _rate(step: Step, k: int, precision: str, kind: ty.dtype) -> tuple[float, in
     return rate + (k + 1) * 2.0**-52, held
 
 
-def _converted(step: Step, real: Any, sizes: Any, exact: Any, finite: Any, acc: Ranged | None) -> Ranged:
+def _converted(
+    step: Step, real: Any, sizes: Any, exact: Any, finite: Any, acc: Ranged | None
+) -> Ranged:
     """From the sums, which are float32 (or float64), to the result's type."""
     true, off = real
     value = widened(step.value, step.kind)
@@ -136,8 +137,12 @@ def _converted(step: Step, real: Any, sizes: Any, exact: Any, finite: Any, acc: 
     sums = ty.float64 if step.kind.is_fp64() else ty.float32
     limit = form(ty.float16 if step.kind.is_fp16() else sums).largest
     over = (sizes > limit) & finite
-    between = Ranged(true, ty.float64, np.where(over, -np.inf, true - off), np.where(over, np.inf, true + off))
-    low, high = _ends(between, step.kind, None) if not step.kind.is_fp64() else (between.low, between.high)
+    between = Ranged(
+        true, ty.float64, np.where(over, -np.inf, true - off), np.where(over, np.inf, true + off)
+    )
+    low, high = (
+        _ends(between, step.kind, None) if not step.kind.is_fp64() else (between.low, between.high)
+    )
     flags = _doubt_flags(step, acc)
     if over.any():
         flags = np.where(over, UNDECIDED, 0).astype(np.uint8) | (0 if flags is None else flags)
@@ -152,7 +157,9 @@ def _doubt_flags(step: Step, acc: Ranged | None) -> Any:
     flags: Any = None
     for x, axis in ((a, -1), (b, -2)):
         if x.flags is not None:
-            found = np.expand_dims(np.bitwise_or.reduce(np.broadcast_to(x.flags, np.shape(x.value)), axis=axis), axis)
+            found = np.expand_dims(
+                np.bitwise_or.reduce(np.broadcast_to(x.flags, np.shape(x.value)), axis=axis), axis
+            )
             flags = found if flags is None else flags | found
     if acc is not None and acc.flags is not None:
         flags = acc.flags if flags is None else flags | acc.flags
@@ -179,5 +186,7 @@ def dot_scaled(step: Step) -> Ranged:
         for i, (x, s) in enumerate(zip(step.operands[:2], (a_scale, b_scale), strict=True))
     ]  # fmt: skip
     rest = () if acc is None else (acc,)
-    plain = replace(step, operands=(*scaled, *rest), attributes={"precision": None, "out": told["out"]})
+    plain = replace(
+        step, operands=(*scaled, *rest), attributes={"precision": None, "out": told["out"]}
+    )
     return _product(plain, *[_operand(x, "exact") for x in scaled], acc, "exact", kind)

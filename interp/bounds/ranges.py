@@ -268,7 +268,10 @@ def finish(
     sure = np.asarray(exact | (nan & np.isnan(true)), bool)
     open_ = (np.isnan(low) | np.isnan(high) | np.isnan(true)) & ~sure
     low, high = np.fmin(low, true), np.fmax(high, true)
-    low, high = np.where(low == 0, np.where(high == 0, -0.0, low), low), np.where(high == 0, 0.0, high)
+    low, high = (
+        np.where(low == 0, np.where(high == 0, -0.0, low), low),
+        np.where(high == 0, 0.0, high),
+    )
     low, high = np.where(sure, true, low), np.where(sure, true, high)
     if open_.any():
         low, high = np.where(open_, -np.inf, low), np.where(open_, np.inf, high)

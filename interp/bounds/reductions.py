@@ -100,7 +100,9 @@ def _component(region: Region, k: int, half: int, output: int) -> Region | None:
 
 def _together(step: Step, region: Region, counts: Any, fold: Any) -> list[Ranged]:
     names = {o.op.name for o in region.operations}
-    floats = any(t.is_floating() for t in (*region.inputs, *(t for o in region.operations for t in o.types)))
+    floats = any(
+        t.is_floating() for t in (*region.inputs, *(t for o in region.operations for t in o.types))
+    )
     if not floats:
         return _open(step, fold)
     if polynomials.is_polynomial(region) and region.operations:
@@ -152,7 +154,15 @@ def _extreme(step: Step, fold: Any) -> Ranged:
     if flags is not None:
         flags = fold(np.bitwise_or, np.broadcast_to(flags, np.shape(x.value)))
     nan = np.isnan(low) & np.isnan(high)
-    return finish(step.value, step.kind, (low, high), (low == high) & (low != 0) | nan | fold(np.logical_and, np.broadcast_to(x.fixed, np.shape(x.value))), flags)
+    return finish(
+        step.value,
+        step.kind,
+        (low, high),
+        (low == high) & (low != 0)
+        | nan
+        | fold(np.logical_and, np.broadcast_to(x.fixed, np.shape(x.value))),
+        flags,
+    )
 
 
 def _followed(step: Step, region: Region) -> list[Ranged]:
@@ -166,7 +176,10 @@ def _followed(step: Step, region: Region) -> list[Ranged]:
         high = [x.moved(lambda a: a[n:]) for x in xs]  # noqa: B023
         found = through(region, [*low, *high], step.freedom)
         turned = through(region, [*high, *low], step.freedom)
-        xs = [_either(_filled(a, low[0]), _filled(b, low[0])) for a, b in zip(found, turned, strict=True)]
+        xs = [
+            _either(_filled(a, low[0]), _filled(b, low[0]))
+            for a, b in zip(found, turned, strict=True)
+        ]
     return [x.moved(lambda a: a[0]) for x in xs]
 
 
@@ -174,7 +187,9 @@ def _either(found: Ranged, turned: Ranged) -> Ranged:
     """`found`, but undecided where the two operands, turned round, give something else: a tie between
     them, or a comparison with NaN."""
     bits = np.dtype(f"u{found.value.dtype.itemsize}")
-    same = np.ascontiguousarray(found.value).view(bits) == np.ascontiguousarray(turned.value).view(bits)
+    same = np.ascontiguousarray(found.value).view(bits) == np.ascontiguousarray(turned.value).view(
+        bits
+    )
     differs = ~same.reshape(np.shape(found.value))
     if not differs.any():
         return found

@@ -23,7 +23,11 @@ def layer_norm(x, w, b, out, n, eps, BLOCK: tl.constexpr):
     mean = tl.sum(v, axis=0) / n
     d = tl.where(c < n, v - mean, 0.0)
     r = 1 / tl.sqrt(tl.sum(d * d, axis=0) / n + eps)
-    tl.store(out + row * n + c, d * r * tl.load(w + c, mask=c < n) + tl.load(b + c, mask=c < n), mask=c < n)
+    tl.store(
+        out + row * n + c,
+        d * r * tl.load(w + c, mask=c < n) + tl.load(b + c, mask=c < n),
+        mask=c < n,
+    )
 
 
 @triton.jit
@@ -125,7 +129,10 @@ def to_integers(x, out, BLOCK: tl.constexpr):
 
 @triton.jit
 def row_sum(x, out, BLOCK: tl.constexpr):
-    tl.store(out + tl.program_id(0), tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), axis=0))
+    tl.store(
+        out + tl.program_id(0),
+        tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), axis=0),
+    )
 
 
 @triton.jit

@@ -18,6 +18,7 @@ import numpy as np
 import blockstep
 from blockstep.compiler.frontend import build_bound
 from blockstep.interp.bound import Bounds, Unbounded, Verdict, bound
+from blockstep.interp.bounds.handlers import HANDLERS
 from blockstep.interp.bounds.rules import Freedom
 from blockstep.interp.view import View
 from blockstep.language import function as language_function
@@ -57,7 +58,7 @@ def varied(
 
 
 def _varied(launch: Launch, freedom: Freedom, seed: int) -> VariedMachine:
-    machine = VariedMachine(*launch, freedom, seed)
+    machine = VariedMachine(*launch, freedom, HANDLERS, seed)
     machine.run()
     return machine
 

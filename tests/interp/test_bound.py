@@ -258,7 +258,10 @@ def test_the_arguments_are_not_written() -> None:
 
 
 def test_narrow_formats_are_judged() -> None:
-    arguments = (*[m.astype(ml_dtypes.bfloat16) for m in MATRICES], np.zeros((64, 64), ml_dtypes.bfloat16))
+    arguments = (
+        *[m.astype(ml_dtypes.bfloat16) for m in MATRICES],
+        np.zeros((64, 64), ml_dtypes.bfloat16),
+    )
     launch = (kernels.matmul, (2, 2), *arguments, 64, 64, 256)
     bounds = bounded(*launch, **PLAIN)
     for seed in range(3):

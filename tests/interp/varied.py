@@ -66,7 +66,10 @@ class VariedMachine(BoundMachine):
         if op.family is Family.SHAPE and len(operands) == 1 and operands[0].product is not None:
             a, b = (op.meaning(p, **operation.attributes) for p in operands[0].product)  # type: ignore[misc]
             made[0].product = a, b
-        return [Ranged(m.value, m.kind, product=m.product if op.family is Family.SHAPE else None) for m in made]
+        return [
+            Ranged(m.value, m.kind, product=m.product if op.family is Family.SHAPE else None)
+            for m in made
+        ]
 
     # Contraction
 
@@ -75,7 +78,10 @@ class VariedMachine(BoundMachine):
         a, b = (x.value for x in operands)
         made = Ranged(np.asarray(a * b), operands[0].kind)
         if a.dtype in (np.float32, np.float64):
-            made.product = np.broadcast_to(a, made.value.shape), np.broadcast_to(b, made.value.shape)
+            made.product = (
+                np.broadcast_to(a, made.value.shape),
+                np.broadcast_to(b, made.value.shape),
+            )
         return made
 
     def _fused(self, operands: Sequence[Ranged], sign: int) -> Ranged | None:
@@ -173,7 +179,9 @@ class VariedMachine(BoundMachine):
         chain = self.freedom.chain
         fit = [k for k in (1, 1, 4, 16, 32) if n % k == 0]
         if chain is not None:
-            fit = [k for k in fit if n // k + k - 2 <= chain] or [min(fit, key=lambda k: n // k + k)]
+            fit = [k for k in fit if n // k + k - 2 <= chain] or [
+                min(fit, key=lambda k: n // k + k)
+            ]
         return int(self.random.choice(fit))
 
     def vary_scan(self, operation: Operation, operands: Sequence[Ranged]) -> list[Ranged]:
@@ -195,27 +203,49 @@ class VariedMachine(BoundMachine):
         """In steps whose terms are cut to 25 bits of the greatest, or one by one."""
         a, b, *rest = operands
         precision = operation.attributes["precision"]
-        if a.kind.is_fp64() or not a.kind.is_floating() or (a.kind.is_fp32() and precision not in ("tf32", "ieee")):
+        if (
+            a.kind.is_fp64()
+            or not a.kind.is_floating()
+            or (a.kind.is_fp32() and precision not in ("tf32", "ieee"))
+        ):
             return None
         left, right = (_factor(x, precision) for x in (a, b))
-        shape = (*np.broadcast_shapes(left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1])
-        start = np.zeros(shape, F32) if not rest else np.broadcast_to(rest[0].value, shape).astype(F32)
+        shape = (
+            *np.broadcast_shapes(left.shape[:-2], right.shape[:-2]),
+            left.shape[-2],
+            right.shape[-1],
+        )
+        start = (
+            np.zeros(shape, F32) if not rest else np.broadcast_to(rest[0].value, shape).astype(F32)
+        )
         k = left.shape[-1]
         order = self.random.permutation(k)
         left, right = left[..., order], right[..., order, :]
-        step = 1 if a.kind.is_fp32() and precision == "ieee" else int(self.random.choice([1, documented.FEWEST_PRODUCTS[a.kind.itemsize], 16]))
+        step = (
+            1
+            if a.kind.is_fp32() and precision == "ieee"
+            else int(self.random.choice([1, documented.FEWEST_PRODUCTS[a.kind.itemsize], 16]))
+        )
         bits = documented.ALIGNMENT[a.kind.itemsize]
         total = start.astype(np.float64)
         for first in range(0, k, step):
             terms = left[..., :, first : first + step, None].swapaxes(-1, -2)[..., :, :, :]
-            parts = left[..., :, first : first + step][..., :, :, None] * right[..., first : first + step, :][..., None, :, :]
+            parts = (
+                left[..., :, first : first + step][..., :, :, None]
+                * right[..., first : first + step, :][..., None, :, :]
+            )
             del terms
             if step == 1:
                 total = (total + parts[..., 0, :]).astype(F32).astype(np.float64)
             else:
                 total = _aligned(total, parts, bits)
         value = numerics.convert(total, "float64", "float32")
-        return Ranged(np.asarray(numerics.convert(value, "float32", operation.results[0].type.scalar.codegen_name())), operation.results[0].type.scalar)
+        return Ranged(
+            np.asarray(
+                numerics.convert(value, "float32", operation.results[0].type.scalar.codegen_name())
+            ),
+            operation.results[0].type.scalar,
+        )
 
 
 for _name in _TRUE:
