@@ -70,8 +70,8 @@ def _to_integer(step: Step, x: Ranged) -> Ranged:
 def round_tf32(step: Step) -> Ranged:
     """Monotone."""
     (x,) = step.operands
-    found = tuple(
+    low, high = (
         widened(numerics.tf32_rna(rounded(end, ty.float32).astype(np.float32)), ty.float32)
         for end in ends(x)
     )
-    return finish(step.value, step.kind, found, x.fixed, flags_of(x), surely_nan(x))  # type: ignore[arg-type]
+    return finish(step.value, step.kind, (low, high), x.fixed, flags_of(x), surely_nan(x))

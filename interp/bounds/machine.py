@@ -56,8 +56,8 @@ class BoundMachine:
         if any(o.name == "call" for o in operations):
             raise Unbounded("a function is kept as a call")
         pointers = {n for n, v in self.arguments.items() if isinstance(v, View)}
-        read = plans._reached([o for o in operations if o.name in plans.READS])
-        written = plans._reached([o for o in operations if o.name in plans.WRITES])
+        read = plans.reached([o for o in operations if o.name in plans.READS])
+        written = plans.reached([o for o in operations if o.name in plans.WRITES])
         both = self._same_memory(
             pointers if read is None else read, pointers if written is None else written
         )
@@ -235,7 +235,7 @@ class BoundMachine:
                 self._taint(inner, flag)
 
     def _taint(self, store: Operation, flag: int) -> None:
-        names = plans._reached([store])
+        names = plans.reached([store])
         size = store.operands[0].type.scalar.element_ty.itemsize  # type: ignore[attr-defined]
         for name, view in self.arguments.items():
             if (

@@ -262,9 +262,8 @@ def _begin(cell: Cell, index: Any, before: Any) -> None:
     """The first addend of a sum is what stood there."""
     if cell.sums is None:
         n = len(cell.low)
-        cell.sums = _Sums(
-            *[np.zeros(n) for _ in range(3)], np.full(n, np.inf), np.zeros(n, np.int64)
-        )
+        low, high, size = np.zeros((3, n))
+        cell.sums = _Sums(low, high, size, np.full(n, np.inf), np.zeros(n, np.int64))
     sums = cell.sums
     fresh = index[sums.count[index] == 0]
     given = before[sums.count[index] == 0]

@@ -189,4 +189,5 @@ def dot_scaled(step: Step) -> Ranged:
     plain = replace(
         step, operands=(*scaled, *rest), attributes={"precision": None, "out": told["out"]}
     )
-    return _product(plain, *[_operand(x, "exact") for x in scaled], acc, "exact", kind)
+    left, right = (_operand(x, "exact") for x in scaled)
+    return _product(plain, left, right, acc, "exact", kind)

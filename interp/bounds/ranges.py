@@ -84,9 +84,11 @@ class Ranged:
 
     def moved(self, move: Callable[[Any], Any]) -> Ranged:
         """Elements elsewhere: `move` is applied to each array."""
-        each = [None if a is None else move(a) for a in (self.low, self.high, self.flags)]
+        low, high, flags = [
+            None if a is None else move(a) for a in (self.low, self.high, self.flags)
+        ]
         product = None if self.product is None else (move(self.product[0]), move(self.product[1]))
-        return Ranged(move(self.value), self.kind, *each, product)
+        return Ranged(move(self.value), self.kind, low, high, flags, product)
 
 
 def fixed(low: Any, high: Any) -> Any:

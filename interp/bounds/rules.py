@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -63,16 +63,17 @@ class Step:
 
 
 Rule = Callable[[Step], Ranged | list[Ranged]]
+R = TypeVar("R", bound=Rule)
 _RULES: dict[str, Rule] = {}
 _FAMILIES: dict[Family, Rule] = {}
 _ALWAYS: set[str] = set()  # rules that are asked even where all operands are certain
 
 
-def rule(*names: str, always: bool = False) -> Callable[[Rule], Rule]:
+def rule(*names: str, always: bool = False) -> Callable[[R], R]:
     """Declares the rule of operations; `always`: their result differs between executions even
     where the operands do not."""
 
-    def declare(function: Rule) -> Rule:
+    def declare(function: R) -> R:
         for name in names:
             _RULES[name] = function
             if always:
@@ -82,10 +83,10 @@ def rule(*names: str, always: bool = False) -> Callable[[Rule], Rule]:
     return declare
 
 
-def family(kind: Family) -> Callable[[Rule], Rule]:
+def family(kind: Family) -> Callable[[R], R]:
     """Declares the rule of a family."""
 
-    def declare(function: Rule) -> Rule:
+    def declare(function: R) -> R:
         _FAMILIES[kind] = function
         return function
 
@@ -137,13 +138,13 @@ def _mixed(step: Step) -> list[Ranged]:
 @family(Family.SHAPE)
 def shape(step: Step) -> list[Ranged]:
     """Elements and their ranges move alike."""
-    count = len(step.values)
     parts = _moved(step)
-    return [
-        Ranged(step.values[i], step.kinds[i], *[None if p is None else p[i] for p in parts[:3]],
-               product=None if parts[3] is None else (parts[3][i], parts[4][i]))
-        for i in range(count)
-    ]  # fmt: skip
+    made = []
+    for i, (value, kind) in enumerate(zip(step.values, step.kinds, strict=True)):
+        low, high, flags, first, last = [None if p is None else p[i] for p in parts]
+        product = None if first is None else (first, last)
+        made.append(Ranged(value, kind, low, high, flags, product))
+    return made
 
 
 def _moved(step: Step) -> list[Any]:

@@ -48,10 +48,10 @@ X, OUT = normal(8, 1024), np.zeros((8, 1024), F32)
 NORM = (X, normal(1024, seed=1), normal(1024, seed=2), OUT, 1024, 1e-5)
 MATRICES = (normal(64, 256, dtype=F16), normal(256, 64, seed=1, dtype=F16))
 MATMUL = (*MATRICES, np.zeros((64, 64), F16), 64, 64, 256)
-PLAIN = {"BM": 32, "BN": 32, "BK": 64, "ACC": tl.float32, "FAULT": ""}
+PLAIN: dict[str, Any] = {"BM": 32, "BN": 32, "BK": 64, "ACC": tl.float32, "FAULT": ""}
 HEADS = tuple(normal(256, 64, seed=s, dtype=F16) for s in range(3))
 ATTENTION = (*HEADS, np.zeros((256, 64), F32), 256, 0.125 * 1.44269504)
-BLOCKS = {"D": 64, "BM": 64, "BN": 64, "ACC": tl.float32, "FAULT": ""}
+BLOCKS: dict[str, Any] = {"D": 64, "BM": 64, "BN": 64, "ACC": tl.float32, "FAULT": ""}
 
 
 @pytest.mark.parametrize(

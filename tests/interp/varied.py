@@ -8,7 +8,7 @@ or all to one side; subnormal numbers become zeros; program instances come in an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ from blockstep.language.op import Family
 from blockstep.language.ops.reduce import axis_first
 
 F32 = np.float32
-_TRUE = {
+_TRUE: dict[str, Callable[[Any], Any]] = {
     "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos,
     "rsqrt": lambda x: 1 / np.sqrt(x), "sqrt": np.sqrt,
 }  # fmt: skip
