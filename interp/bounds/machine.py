@@ -23,6 +23,7 @@ from blockstep.interp.bounds.ranges import (
     Ranged,
     anything,
     flags_of,
+    tidied,
 )
 from blockstep.interp.bounds.rules import Freedom, apply
 from blockstep.interp.grid import plan as plans
@@ -256,11 +257,24 @@ class BoundMachine:
         return self.grid == (1, 1, 1)
 
     def _marked(self, tests: Any, results: list[Ranged]) -> list[Ranged]:
+        """The results of instances whose tests are in doubt may be anything."""
         flags = flags_of(*(tests if isinstance(tests, list) else [tests]))
         if flags is None:
             return results
-        flag = np.bitwise_or.reduce(np.asarray(flags), axis=None)
-        return [anything(r.value, r.kind, flag) for r in results]
+        flags = np.asarray(flags).reshape(-1)
+        return [_doubtful(r, flags) for r in results]
+
+
+def _doubtful(x: Ranged, flags: Any) -> Ranged:
+    """Anything in the instances that are marked."""
+    marks = flags.reshape((-1,) + (1,) * (np.ndim(x.value) - 1))
+    shape = np.broadcast_shapes(np.shape(x.value), np.shape(marks))
+    whole = x.moved(lambda a: np.broadcast_to(a, shape))
+    open_ = anything(whole.value, x.kind, marks)
+    if not x.kind.is_floating():
+        return tidied(whole.value, x.kind, None, None, flags_of(whole, open_))
+    low, high = np.minimum(whole.lows, open_.lows), np.maximum(whole.highs, open_.highs)
+    return tidied(whole.value, x.kind, low, high, flags_of(whole, open_))
 
 
 def _any_order(atomic: Operation) -> bool:
