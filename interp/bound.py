@@ -24,6 +24,7 @@ from blockstep.interp.bounds import (  # noqa: F401  (each registers its rules)
     arithmetic,
     conversions,
     functions,
+    memory,
     products,
     reductions,
 )
@@ -174,8 +175,6 @@ def _array(view: View, kind: ty.dtype, cell: Cell) -> ArrayBounds:
     for axis, (n, stride) in enumerate(zip(view.shape, view.strides, strict=True)):
         along = np.arange(n, dtype=np.int64) * stride
         index += along.reshape((-1,) + (1,) * (len(view.shape) - axis - 1))
-    from blockstep.interp.bounds import memory
-
     cell.writer = None
     made = memory.read(cell, index, kind, -1)
     if kind.is_floating():

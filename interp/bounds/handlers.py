@@ -51,11 +51,9 @@ def load(machine: BoundMachine, operation: Operation, operands: list[Any]) -> li
     if other is not None:
         value[...] = other.value
         filled = Ranged(value, kind, other.low, other.high, other.flags)
-    cell = machine.memory.cell(addresses, kind.itemsize)
     made = filled
-    if cell is not None:
-        index = (addresses - cell.base) // kind.itemsize
-        made = _laid(filled, on, mem.read(cell, index, kind, programs))
+    for cell, chosen, index in machine.memory.spans(addresses, kind.itemsize):
+        made = _laid(made, _some(on, chosen), mem.read(cell, index, kind, programs[chosen]))
     doubt = flags_of(*[x for x in (pointer, mask) if x is not None])
     if doubt is not None:
         flags = doubt if made.flags is None else made.flags | doubt
@@ -71,21 +69,15 @@ def store(machine: BoundMachine, operation: Operation, operands: list[Any]) -> l
     pointer, value, mask = operands
     kind = pointer.kind.element_ty
     shape, on, addresses, programs = _lanes(machine, pointer, mask, value)
-    cell = machine.memory.cell(addresses, kind.itemsize)
-    if cell is not None:
-        mem.write(
-            cell,
-            (addresses - cell.base) // kind.itemsize,
-            _active(value, kind, shape, on),
-            programs,
-        )
+    for cell, chosen, index in machine.memory.spans(addresses, kind.itemsize):
+        given = _active(value, kind, shape, _some(on, chosen))
+        mem.write(cell, index, given, programs[chosen])
     if mask is not None and mask.flags is not None:
         doubtful = np.broadcast_to(mask.flags != 0, shape)
         addresses = np.broadcast_to(pointer.value, shape)[doubtful]
         flags = np.broadcast_to(mask.flags, shape)[doubtful]
-        cell = machine.memory.cell(addresses, kind.itemsize)
-        if cell is not None:
-            mem.mark(cell, (addresses - cell.base) // kind.itemsize, kind.itemsize, flags)
+        for cell, chosen, index in machine.memory.spans(addresses, kind.itemsize):
+            mem.mark(cell, index, kind.itemsize, flags[chosen])
     machine.lost(operation, pointer.flags)
     return []
 
@@ -96,9 +88,9 @@ def atomic_store(machine: BoundMachine, operation: Operation, operands: list[Any
     pointer, value, mask = operands
     kind = pointer.kind.element_ty
     _, _, addresses, _ = _lanes(machine, pointer, mask, value)
-    cell = machine.memory.cell(addresses, kind.itemsize)
-    if cell is not None and not machine.is_alone:
-        mem.mark(cell, (addresses - cell.base) // kind.itemsize, kind.itemsize, ORDERED)
+    for cell, _, index in machine.memory.spans(addresses, kind.itemsize):
+        if not machine.is_alone:
+            mem.mark(cell, index, kind.itemsize, ORDERED)
     return []
 
 
@@ -109,17 +101,15 @@ def atomic(machine: BoundMachine, operation: Operation, operands: list[Any]) -> 
     shape, on, addresses, programs = _lanes(machine, pointer, mask, value)
     old = np.zeros(shape, kind.numpy)
     doubt = flags_of(*[x for x in (pointer, mask) if x is not None])
-    cell = machine.memory.cell(addresses, kind.itemsize)
-    if cell is None:
-        machine.lost(operation, doubt)
-        return [anything(old, kind, 0 if doubt is None else doubt)]
-    index = (addresses - cell.base) // kind.itemsize
-    before = mem.read(cell, index, kind, programs)
-    old[on] = mem.update(cell, index, _active(value, kind, shape, on), combine)
-    mem.note_writer(cell, index, kind.itemsize, programs)
+    before = Ranged(old, kind)
+    for cell, chosen, index in machine.memory.spans(addresses, kind.itemsize):
+        lanes = _some(on, chosen)
+        before = _laid(before, lanes, mem.read(cell, index, kind, programs[chosen]))
+        old[lanes] = mem.update(cell, index, _active(value, kind, shape, lanes), combine)
+        mem.note_writer(cell, index, kind.itemsize, programs[chosen])
     machine.lost(operation, doubt)
-    if machine.is_alone and doubt is None and len(np.unique(index)) == len(index):
-        return [_laid(Ranged(old, kind), on, before)]
+    if machine.is_alone and doubt is None and len(np.unique(addresses)) == len(addresses):
+        return [before]
     flags = np.where(on, ORDERED, 0).astype(np.uint8)
     return [anything(old, kind, flags if doubt is None else flags | doubt)]
 
@@ -129,15 +119,15 @@ def swap(machine: BoundMachine, operation: Operation, operands: list[Any]) -> li
     pointer, expected, value = operands
     kind = operation.results[0].type.scalar
     shape, on, addresses, programs = _lanes(machine, pointer, None, expected, value)
-    cell = machine.memory.cell(addresses, kind.itemsize)
-    if cell is None:
-        return [Ranged(np.zeros(shape, kind.numpy), kind)]
-    index = (addresses - cell.base) // kind.itemsize
+    old = np.zeros(shape, kind.numpy)
     given = [np.broadcast_to(x.value, shape)[on] for x in (expected, value)]
-    old, _ = atomics.compare_and_swap(cell.typed(kind.numpy), index, *given)
-    mem.mark(cell, index, kind.itemsize, ORDERED)
+    for cell, chosen, index in machine.memory.spans(addresses, kind.itemsize):
+        memory, parts = cell.typed(kind.numpy), [g[chosen] for g in given]
+        old[_some(on, chosen)] = atomics.compare_and_swap(memory, index, *parts)[0]
+        mem.note_writer(cell, index, kind.itemsize, programs[chosen])
+        mem.mark(cell, index, kind.itemsize, ORDERED)
     machine.lost(operation, pointer.flags)
-    return [anything(old.reshape(shape), kind, np.uint8(ORDERED))]
+    return [anything(old, kind, np.uint8(ORDERED))]
 
 
 def atomic_load(machine: BoundMachine, operation: Operation, operands: list[Any]) -> list[Ranged]:
@@ -167,6 +157,13 @@ def nothing(machine: BoundMachine, operation: Operation, operands: list[Any]) ->
 
 def clock(machine: BoundMachine, operation: Operation, operands: list[Any]) -> list[Ranged]:
     return [anything(np.zeros(1, np.int64), ty.int64, np.uint8(UNDECIDED))]
+
+
+def _some(on: Any, chosen: Any) -> Any:
+    """Lanes that are on, of those the chosen ones."""
+    found = np.zeros(on.shape, bool)
+    found[on] = chosen
+    return found
 
 
 def _laid(filled: Ranged, on: Any, found: Ranged) -> Ranged:

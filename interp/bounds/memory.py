@@ -108,17 +108,20 @@ class Memory:
         made._bases = [c.base for c in made.cells]
         return made
 
-    def cell(self, addresses: Any, size: int) -> Cell | None:
-        """The storage that all addresses lie in; None for no addresses. Raises Unbounded."""
-        if addresses.size == 0:
-            return None
-        least, most = int(addresses.min()), int(addresses.max())
-        at = bisect_right(self._bases, least) - 1
-        if at < 0 or most + size > self._bases[at] + len(self.cells[at].data):
-            raise Unbounded("an access lies outside of the arguments, or in several of them")
-        if np.any((addresses - self._bases[at]) % size):
-            raise Unbounded("an access is not aligned")
-        return self.cells[at]
+    def spans(self, addresses: Any, size: int) -> list[tuple[Cell, Any, Any]]:
+        """The storages that addresses lie in: which of the addresses, and the numbers of their
+        elements. Raises Unbounded."""
+        found = []
+        places = np.searchsorted(self._bases, addresses, side="right") - 1
+        for at in np.unique(places).tolist():
+            chosen = places == at
+            offsets = addresses[chosen] - self._bases[at]
+            if at < 0 or int(offsets.max()) + size > len(self.cells[at].data):
+                raise Unbounded("an access lies outside of the arguments' memory")
+            if np.any(offsets % size):
+                raise Unbounded("an access is not aligned")
+            found.append((self.cells[at], chosen, offsets // size))
+        return found
 
     def of_view(self, view: View) -> Cell:
         """The storage of an argument."""
