@@ -70,10 +70,10 @@ def plan(function: Function) -> Plan:
     places = Counter(map(_place, atomics))  # a helper's atomic has one place in all its callers
     repeated = frozenset(o for o in atomics if _inside(o, "for") or places[_place(o)] > 1)
     return Plan(
-        written=_reached([o for o in operations if o.name in WRITES]),
-        read=_reached([o for o in operations if o.name in READS]),
-        steering=_reached(_steering(operations)),
-        plain=_reached(_plain(operations, atomics)),
+        written=reached([o for o in operations if o.name in WRITES]),
+        read=reached([o for o in operations if o.name in READS]),
+        steering=reached(_steering(operations)),
+        plain=reached(_plain(operations, atomics)),
         has_atomics=bool(atomics),
         has_dot=any("dot" in o.name for o in operations),
         is_placed=any(o.name in PLACED for o in operations),
@@ -139,7 +139,7 @@ def _inside(operation: Operation, loop: str) -> bool:
     return any(outer.name == loop for outer in _around(operation))
 
 
-def _reached(operations: list[Operation]) -> frozenset[str] | None:
+def reached(operations: list[Operation]) -> frozenset[str] | None:
     """The parameters through which operations reach memory."""
     names: set[str] = set()
     for operation in operations:

@@ -26,10 +26,11 @@ from blockstep.language.function import register_launcher
 from blockstep.runtime.arguments import bind
 from blockstep.runtime.descriptor import TensorDescriptor
 from blockstep.runtime.gpu.binary import Binary, Param
-from blockstep.runtime.gpu.compiling import _box, _param, hints_of
+from blockstep.runtime.gpu.building import box_of
+from blockstep.runtime.gpu.compiling import hints_of, param_of
 from blockstep.runtime.gpu.launcher import packable
 from blockstep.runtime.gpu.tensor_map import TYPES, Tiled
-from blockstep.runtime.gpu.values import gatherer, values_of
+from blockstep.runtime.gpu.values import gathering, values_of
 from blockstep.runtime.launch import grid_size
 from blockstep.runtime.launch_options import OPTIONS, split_options
 from tests.agreement.agree import copies
@@ -40,7 +41,7 @@ _PATTERNS = {2: b"\x00\x7e", 4: b"\x00\x00\xc0\x7f", 8: b"\x00\x00\x00\x00\x00\x
 
 
 def tensor_map(array: Any) -> Any:
-    """What makes a tensor map of the machine's, as `gatherer` wants it."""
+    """What makes a tensor map of the machine's, as `gathering` wants it."""
 
     def make(told: Tiled, kernel: str) -> ptx.TensorMap:
         size = TYPES[told.element][1]
@@ -106,7 +107,7 @@ def compiled(
     made = build_bound(function, bound.arguments, warps)
     found = compile_function(made, chosen, hints_of(bound))
     module = found.module
-    parameters = tuple([_param(p.kind, p.name, _box(p)) for p in module.parameters])
+    parameters = tuple([param_of(p.kind, p.name, box_of(p)) for p in module.parameters])
     binary = Binary(
         found.ptx, module.name, module.shared, warps, chosen.num_ctas, parameters
     )  # fmt: skip
@@ -117,7 +118,7 @@ def compiled(
         assert storage is not None
         return storage.data
 
-    gather = gatherer(binary, bound, tensor_map(array_at))
+    gather = gathering(binary, bound, tensor_map(array_at))
     values = gather(values_of(bound, lambda view: view.base))
     faults = np.zeros(16, np.int32)
     visible = [p for p in parameters if p.name != FAULTS]

@@ -46,7 +46,7 @@ def _told(compiled: Compiled, options: Options) -> dict[str, Any]:
         "shared": module.shared,
         "num_warps": options.num_warps,
         "num_ctas": options.num_ctas,
-        "parameters": [[p.kind, p.name, _box(p)] for p in module.parameters],
+        "parameters": [[p.kind, p.name, box_of(p)] for p in module.parameters],
         "sites": [[_span(span), message] for message, span in module.sites],
     }
 
@@ -63,7 +63,7 @@ def _cubin(ptx: str, architecture: str) -> bytes | None:
     return assemble(ptx, architecture, assembler="ptxas").cubin
 
 
-def _box(parameter: Parameter) -> list[Any] | None:
+def box_of(parameter: Parameter) -> list[Any] | None:
     box = parameter.box
     if box is None:
         return None

@@ -106,7 +106,7 @@ def _parts(made: Function, options: Options, hints: Mapping[str, Hint]) -> dict[
     }
 
 
-def _param(kind: Any, name: str, box: list[Any] | None) -> Param:
+def param_of(kind: Any, name: str, box: list[Any] | None) -> Param:
     if box is None:
         return Param(kind, name)
     base, element, rank, lengths, swizzle, padding = box
@@ -119,7 +119,7 @@ def _param(kind: Any, name: str, box: list[Any] | None) -> Param:
 def _binary(entry: store.Entry) -> Binary:
     told = entry.metadata
     texts = {k: v.decode() for k, v in entry.parts.items() if k != "cubin"}
-    parameters = tuple(_param(*known) for known in told["parameters"])
+    parameters = tuple(param_of(*known) for known in told["parameters"])
     return Binary(
         image=entry.parts.get("cubin", texts["ptx"]),
         name=told["name"],
