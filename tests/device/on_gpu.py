@@ -28,6 +28,7 @@ from tests.agreement.agree import copies
 from tests.ops.kernels import bits
 
 ULPS = 4
+OF_THE_DEVICE = ("smid-place",)  # rows whose result is which multiprocessor ran it
 _current = ["?"]
 _found: list[dict[str, Any]] = []
 _ran: collections.Counter[str] = collections.Counter()
@@ -93,7 +94,7 @@ def _launch(before: Any) -> Any:
         _ran["launches"] += 1
         told = {"failed": failed[:400]} if failed else _compare([*args, *kwargs.values()], gpu)
         del start
-        if told is not None:
+        if told is not None and not any(f"[{row}]" in _current[0] for row in OF_THE_DEVICE):
             told |= {"test": _current[0], "kernel": function.__name__}
             _found.append(told)
         return result

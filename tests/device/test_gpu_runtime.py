@@ -251,7 +251,8 @@ except RuntimeError as error:
 def test_an_illegal_address_names_the_kernel(tmp_path: Any) -> None:
     script = tmp_path / "fault.py"
     script.write_text(FAULT)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, timeout=120, env=environment
     )
