@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
@@ -35,6 +36,23 @@ finding everything out again: `short(grid, *args, **kwargs)` is `run`, only quic
 def register_launcher(launcher: Launcher) -> None:
     """Called once by the runtime: `launcher(function, args, kwargs, grid=, warmup=)`."""
     _launchers[:] = [launcher]
+
+
+def current_launcher() -> Launcher:
+    """Where launches go."""
+    (launcher,) = _launchers
+    return launcher
+
+
+@contextmanager
+def launching(launcher: Launcher) -> Iterator[None]:
+    """Launches inside go to `launcher`, afterwards to where they went before."""
+    before = current_launcher()
+    register_launcher(launcher)
+    try:
+        yield
+    finally:
+        register_launcher(before)
 
 
 class KernelParam:

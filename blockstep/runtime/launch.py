@@ -195,9 +195,10 @@ def _file_compile_fault(
     """The finding stands at the innermost expression, with the calls that led there."""
     callers: list[Span] = []
     inner: BaseException = error
-    while isinstance(inner.__cause__, CompilationError) and inner.__cause__.span is not None:
-        callers.insert(0, inner.span)  # type: ignore[attr-defined]
-        inner = inner.__cause__
+    while isinstance(cause := inner.__cause__, CompilationError) and cause.span is not None:
+        if isinstance(inner, CompilationError) and inner.span is not None:
+            callers.insert(0, inner.span)
+        inner = cause
     span = getattr(inner, "span", None)
     if current.options.judged and span is not None:
         text = str(getattr(inner, "error_message", "") or inner)

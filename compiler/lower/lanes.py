@@ -59,22 +59,19 @@ def from_registers(lw: Lowering, words: list[str], kind: ty.dtype, count: int | 
 
 def butterfly(lw: Lowering, item: Item, distance: int) -> Item:
     """The same registers of the lane whose number differs in the bits of `distance`."""
-    words = [
-        lw.b.call(
-            "i32", "llvm.nvvm.shfl.sync.bfly.i32",
-            ["i32 -1", f"i32 {w}", f"i32 {distance}", "i32 31"], "#1",
-        )
-        for w in to_registers(lw, item)
-    ]  # fmt: skip
-    return from_registers(lw, words, item.kind, item.count)
+    return _shuffled(lw, item, "bfly", str(distance))
 
 
 def from_lane(lw: Lowering, item: Item, lane: str) -> Item:
     """The same registers of another lane, whose number is an i32."""
+    return _shuffled(lw, item, "idx", lane)
+
+
+def _shuffled(lw: Lowering, item: Item, mode: str, operand: str) -> Item:
     words = [
         lw.b.call(
-            "i32", "llvm.nvvm.shfl.sync.idx.i32",
-            ["i32 -1", f"i32 {w}", f"i32 {lane}", "i32 31"], "#1",
+            "i32", f"llvm.nvvm.shfl.sync.{mode}.i32",
+            ["i32 -1", f"i32 {w}", f"i32 {operand}", "i32 31"], "#1",
         )
         for w in to_registers(lw, item)
     ]  # fmt: skip

@@ -96,7 +96,7 @@ class SharedRaces:
 
     # what is told
 
-    def _read(self, look: _Look) -> None:
+    def _check_read(self, look: _Look) -> None:
         before = self.writer[look.granules]
         look.tell_if(
             (before == 0) & (self.copier[look.granules] == 0), "uninitialised", "shared memory"
@@ -105,6 +105,9 @@ class SharedRaces:
             look.races(before), "race", "read of what another thread writes", before, self.wrote_at
         )
         self._check_copies(look, "read of a copy that was not waited for")
+
+    def _read(self, look: _Look) -> None:
+        self._check_read(look)
         self._note_readers(look)
 
     def _write(self, look: _Look, values: Any) -> None:
@@ -154,14 +157,7 @@ class SharedRaces:
 
     def _product(self, look: _Look) -> None:
         """wgmma reads until its group is waited for."""
-        before = self.writer[look.granules]
-        look.tell_if(
-            (before == 0) & (self.copier[look.granules] == 0), "uninitialised", "shared memory"
-        )
-        look.tell_if(
-            look.races(before), "race", "read of what another thread writes", before, self.wrote_at
-        )
-        self._check_copies(look, "read of a copy that was not waited for")
+        self._check_read(look)
         groups = look.frame.batch.state["products"]
         warpgroup = look.tid // WARPGROUP
         group = groups.committed[look.cta, warpgroup] + 1

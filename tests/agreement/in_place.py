@@ -18,8 +18,7 @@ import numpy as np
 import blockstep
 from blockstep.interp.owners import is_torch_tensor, memory_of
 from blockstep.interp.registry import Record, registry
-from blockstep.language import function as language_function
-from blockstep.language.function import register_launcher
+from blockstep.language.function import current_launcher, launching
 from blockstep.runtime.descriptor import TensorDescriptor
 from tests.agreement.agree import MACHINES, Disagreement, Outcome, compare, fact
 from tests.ops.kernels import bits
@@ -102,7 +101,7 @@ def outcome(machine: str, call: Any, given: Sequence[Any], memory: dict[int, Kep
 def agreeing_in_place() -> Iterator[Compared]:
     """Launches inside raise Disagreement where the machines differ; then they run as usual."""
     compared = Compared()
-    (before,) = language_function._launchers
+    before = current_launcher()
 
     def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
         def call() -> Any:
@@ -119,8 +118,5 @@ def agreeing_in_place() -> Iterator[Compared]:
             compared.launches.append((function.__name__, other))
         return call()
 
-    register_launcher(launch)
-    try:
+    with launching(launch):
         yield compared
-    finally:
-        register_launcher(before)

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from blockstep.language import function as language_function
-from blockstep.language.function import register_launcher
+from blockstep.language.function import current_launcher, launching
 from tests.agreement.agree import Outcome, agree
 
 
@@ -45,7 +44,7 @@ class Seen:
 def agreeing() -> Iterator[Seen]:
     """Launches inside raise Disagreement where the machines differ."""
     seen = Seen()
-    (before,) = language_function._launchers
+    before = current_launcher()
 
     def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
         if not warmup:
@@ -53,8 +52,5 @@ def agreeing() -> Iterator[Seen]:
             seen.outcomes.append((function.__name__, found))
         return before(function, args, kwargs, grid=grid, warmup=warmup)
 
-    register_launcher(launch)
-    try:
+    with launching(launch):
         yield seen
-    finally:
-        register_launcher(before)

@@ -23,8 +23,7 @@ from blockstep.interp.grid.machine import GridMachine
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Refused, plan
 from blockstep.ir import Function, dump, parse, verify
-from blockstep.language import function as language_function
-from blockstep.language.function import register_launcher
+from blockstep.language.function import current_launcher, launching
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.descriptor import TensorDescriptor
 from blockstep.runtime.gpu.compiling import hints_of
@@ -149,7 +148,7 @@ class Seen:
 def placing() -> Iterator[Seen]:
     """Launches inside raise Disagreement where a pass changes their results."""
     seen = Seen()
-    (before,) = language_function._launchers
+    before = current_launcher()
 
     def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
         if not warmup:
@@ -160,8 +159,5 @@ def placing() -> Iterator[Seen]:
                 seen.left[function.__name__] = f"{type(error).__name__}: {error}"
         return before(function, args, kwargs, grid=grid, warmup=warmup)
 
-    register_launcher(launch)
-    try:
+    with launching(launch):
         yield seen
-    finally:
-        register_launcher(before)

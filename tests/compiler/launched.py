@@ -15,8 +15,7 @@ from blockstep.compiler.compile import Compiled, compile_function
 from blockstep.compiler.frontend import build_bound
 from blockstep.compiler.lower import Options
 from blockstep.ir import dump
-from blockstep.language import function as language_function
-from blockstep.language.function import JITFunction, register_launcher
+from blockstep.language.function import JITFunction, current_launcher, launching
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.gpu.compiling import hints_of, options_of
 from blockstep.runtime.launch_options import OPTIONS, split_options
@@ -62,7 +61,7 @@ class Stop(Exception):
 def compiling(*targets: str, runs: bool = True) -> Iterator[Seen]:
     """Compiles the launches inside for each target; without `runs` each of them raises Stop."""
     seen = Seen()
-    (before,) = language_function._launchers
+    before = current_launcher()
 
     def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
         told, named = split_options(kwargs, function)
@@ -76,8 +75,5 @@ def compiling(*targets: str, runs: bool = True) -> Iterator[Seen]:
             raise Stop
         return before(function, args, kwargs, grid=grid, warmup=warmup)
 
-    register_launcher(launch)
-    try:
+    with launching(launch):
         yield seen
-    finally:
-        register_launcher(before)

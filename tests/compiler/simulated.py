@@ -19,8 +19,7 @@ from blockstep.compiler.compile import compile_function
 from blockstep.compiler.faults import FAULTS
 from blockstep.compiler.frontend import build_bound
 from blockstep.compiler.lower import Module, Options
-from blockstep.language import function as language_function
-from blockstep.language.function import register_launcher
+from blockstep.language.function import current_launcher, launching
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.gpu.compiling import hints_of, options_of
 from blockstep.runtime.launch import grid_size
@@ -105,7 +104,7 @@ def simulating(*chosen: Options, ulps: int = 0) -> Iterator[Simulated]:
     """For each of `chosen`, the target and number of warps of a compilation. Floats may differ by
     `ulps`: those of approximate instructions."""
     seen = Simulated()
-    (before,) = language_function._launchers
+    before = current_launcher()
 
     def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
         told, named = split_options(kwargs, function)
@@ -133,11 +132,8 @@ def simulating(*chosen: Options, ulps: int = 0) -> Iterator[Simulated]:
             seen.compared += 1
         return found
 
-    register_launcher(launch)
-    try:
+    with launching(launch):
         yield seen
-    finally:
-        register_launcher(before)
 
 
 def _compare(memory: _Memory, ulps: int) -> None:

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blockstep.language import function as language_function
-from blockstep.language.function import register_launcher
+from blockstep.language.function import current_launcher, register_launcher
 from blockstep.runtime import session
 from blockstep.runtime.descriptor import TensorDescriptor
 from tests.agreement.agree import copies
-from tests.ops.kernels import bits
+from tests.ops.kernels import bits, distance
 
 ULPS = 4
 OF_THE_DEVICE = ("smid-place",)  # rows whose result is which multiprocessor ran it
@@ -37,17 +36,6 @@ _ran: collections.Counter[str] = collections.Counter()
 def _arrays(arguments: list[Any]) -> list[Any]:
     bases = [a.base if isinstance(a, TensorDescriptor) else a for a in arguments]
     return [a for a in bases if isinstance(a, np.ndarray)]
-
-
-def distance(a: Any, b: Any) -> float:
-    """The greatest distance in units in the last place; infinity where only one is a NaN."""
-    if a.dtype.kind not in "fV" or a.dtype.itemsize == 1:
-        return float("inf")
-    kind = f"i{a.dtype.itemsize}"
-    x, y = (np.ascontiguousarray(v).view(kind).astype(np.float64) for v in (a, b))
-    least = float(np.iinfo(kind).min)
-    x, y = (np.where(v < 0, least - v, v) for v in (x, y))
-    return float(np.abs(x - y).max())
 
 
 def _compare(cpu: list[Any], gpu: list[Any]) -> dict[str, Any] | None:
@@ -107,8 +95,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    (before,) = language_function._launchers
-    register_launcher(_launch(before))
+    register_launcher(_launch(current_launcher()))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

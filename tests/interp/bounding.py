@@ -21,8 +21,7 @@ from blockstep.interp.bound import Bounds, Unbounded, Verdict, bound
 from blockstep.interp.bounds.handlers import HANDLERS
 from blockstep.interp.bounds.rules import Freedom
 from blockstep.interp.view import View
-from blockstep.language import function as language_function
-from blockstep.language.function import register_launcher
+from blockstep.language.function import current_launcher, launching
 from blockstep.runtime.arguments import bind
 from blockstep.runtime.gridded import arguments_of
 from tests.agreement.agree import copies
@@ -97,7 +96,7 @@ class Seen:
 def bounding(seeds: int = 3) -> Iterator[Seen]:
     """Every launch inside is bounded first, and made on the step machine then."""
     seen = Seen()
-    (before,) = language_function._launchers
+    before = current_launcher()
 
     def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
         if warmup:
@@ -117,11 +116,8 @@ def bounding(seeds: int = 3) -> Iterator[Seen]:
             _same_as_step(made, found)
         return result
 
-    register_launcher(launch)
-    try:
+    with launching(launch):
         yield seen
-    finally:
-        register_launcher(before)
 
 
 def _same_as_step(made: Launch, bounds: Bounds) -> None:

@@ -139,3 +139,14 @@ def same(found: Any, expected: Any) -> None:
 
 
 Function = Callable[..., Any]
+
+
+def distance(a: Any, b: Any) -> float:
+    """The greatest distance in units in the last place; infinity where only one is a NaN."""
+    if a.dtype.kind not in "fV" or a.dtype.itemsize == 1:
+        return float("inf")
+    kind = f"i{a.dtype.itemsize}"
+    x, y = (np.ascontiguousarray(v).view(kind).astype(np.float64) for v in (a, b))
+    least = float(np.iinfo(kind).min)
+    x, y = (np.where(v < 0, least - v, v) for v in (x, y))
+    return float(np.abs(x - y).max())

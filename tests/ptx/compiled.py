@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from blockstep.compiler.compile import compile_function
@@ -21,8 +20,7 @@ from blockstep.compiler.faults import FAULTS
 from blockstep.compiler.frontend import build_bound
 from blockstep.compiler.lower import Options
 from blockstep.interp.ptx import machine as ptx
-from blockstep.language import function as language_function
-from blockstep.language.function import register_launcher
+from blockstep.language.function import current_launcher, launching
 from blockstep.runtime.arguments import bind
 from blockstep.runtime.descriptor import TensorDescriptor
 from blockstep.runtime.gpu.binary import Binary, Param
@@ -34,7 +32,7 @@ from blockstep.runtime.gpu.values import gathering, values_of
 from blockstep.runtime.launch import grid_size
 from blockstep.runtime.launch_options import OPTIONS, split_options
 from tests.agreement.agree import copies
-from tests.ops.kernels import bits
+from tests.ops.kernels import bits, distance
 
 _INTEGERS = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "pointer": 8}
 _PATTERNS = {2: b"\x00\x7e", 4: b"\x00\x00\xc0\x7f", 8: b"\x00\x00\x00\x00\x00\x00\xf8\x7f"}
@@ -142,7 +140,7 @@ class Outcome:
 def outcomes(into: list[Outcome] | None = None, **options: Any) -> Iterator[list[Outcome]]:
     """Launches inside also run as PTX; the list takes what became of them."""
     found: list[Outcome] = [] if into is None else into
-    (before,) = language_function._launchers
+    before = current_launcher()
 
     def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
         if warmup:
@@ -156,11 +154,8 @@ def outcomes(into: list[Outcome] | None = None, **options: Any) -> Iterator[list
         found.append(one)
         return result
 
-    register_launcher(launch)
-    try:
+    with launching(launch):
         yield found
-    finally:
-        register_launcher(before)
 
 
 def _run(function: Any, args: Any, kwargs: Any, grid: Any, options: Any) -> Outcome:
@@ -196,17 +191,6 @@ def difference(expected: list[Any], found: list[Any]) -> str:
             where = tuple(np.argwhere(differs)[0].tolist())
             return (
                 f"argument {n} {a.dtype}{list(a.shape)} at {where}: {a[where]!r} and {b[where]!r}; "
-                f"{int(differs.sum())} of {differs.size}; ulps {ulps(a[differs], b[differs])}"
+                f"{int(differs.sum())} of {differs.size}; ulps {distance(a[differs], b[differs])}"
             )
     return ""
-
-
-def ulps(a: Any, b: Any) -> float:
-    """The greatest distance in units in the last place."""
-    if a.dtype.kind not in "fV" or a.dtype == ml_dtypes.float8_e5m2 or a.itemsize == 1:
-        return float("inf")
-    kind = f"i{a.dtype.itemsize}"
-    x, y = (np.ascontiguousarray(v).view(kind).astype(np.float64) for v in (a, b))
-    least = float(np.iinfo(kind).min)
-    x, y = (np.where(v < 0, least - v, v) for v in (x, y))
-    return float(np.abs(x - y).max())
