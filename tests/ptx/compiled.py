@@ -10,60 +10,22 @@ import contextlib
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from blockstep.compiler.compile import compile_function
-from blockstep.compiler.faults import FAULTS
-from blockstep.compiler.frontend import build_bound
-from blockstep.compiler.lower import Options
-from blockstep.interp.ptx import machine as ptx
+from blockstep.interp.ptx.machine import Report
 from blockstep.language.function import current_launcher, launching
-from blockstep.runtime.arguments import bind
+from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.descriptor import TensorDescriptor
-from blockstep.runtime.gpu.binary import Binary, Param
-from blockstep.runtime.gpu.building import box_of
-from blockstep.runtime.gpu.compiling import hints_of, param_of
-from blockstep.runtime.gpu.launcher import packable
-from blockstep.runtime.gpu.tensor_map import TYPES, Tiled
-from blockstep.runtime.gpu.values import gathering, values_of
+from blockstep.runtime.gpu.binary import Binary
+from blockstep.runtime.gpu.compiling import compile_for_ptx
 from blockstep.runtime.launch import grid_size
 from blockstep.runtime.launch_options import OPTIONS, split_options
+from blockstep.runtime.ptx.running import run_binary
 from tests.agreement.agree import copies
 from tests.ops.kernels import bits, distance
-
-_INTEGERS = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "pointer": 8}
-_PATTERNS = {2: b"\x00\x7e", 4: b"\x00\x00\xc0\x7f", 8: b"\x00\x00\x00\x00\x00\x00\xf8\x7f"}
-
-
-def tensor_map(array: Any) -> Any:
-    """What makes a tensor map of the machine's, as `gathering` wants it."""
-
-    def make(told: Tiled, kernel: str) -> ptx.TensorMap:
-        size = TYPES[told.element][1]
-        fill = _PATTERNS[size] if told.padding == "nan" else None
-        if told.element == "bf16" and fill is not None:
-            fill = b"\xc0\x7f"
-        return ptx.TensorMap(
-            array(told.address), told.address, size, told.shape[::-1],
-            tuple([s * size for s in told.strides[-2::-1]]), told.box[::-1], told.swizzle, fill,
-        )  # fmt: skip
-
-    return make
-
-
-def packed(parameter: Param, value: Any) -> Any:
-    """An argument of `run_ptx`."""
-    if parameter.kind == "tensor_map":
-        return value
-    if parameter.kind in _INTEGERS:
-        size = _INTEGERS[parameter.kind]
-        return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-    if parameter.kind in ("f16", "bf16"):
-        return int(packable(parameter, value)).to_bytes(2, "little")
-    return (np.float32 if parameter.kind == "f32" else np.float64)(value).tobytes()
 
 
 @dataclass(slots=True)
@@ -72,20 +34,13 @@ class Compiled:
 
     binary: Binary
     text: str
-    arguments: list[Any]
-    arrays: list[Any]
+    bound: Bound
     grid: tuple[int, int, int]
-    space: Any
-    faults: Any
 
-    def run(self, **options: Any) -> ptx.Report:
+    def run(self, **options: Any) -> Report:
         """Runs it on the arguments' own memory."""
-        binary = self.binary
-        x, y, z = self.grid
-        return ptx.run_ptx(
-            self.text, binary.name, (x * binary.num_ctas, y, z), (binary.threads,), self.arguments,
-            shared=binary.shared, cluster=binary.cluster_shape, space=self.space, **options,
-        )  # fmt: skip
+        binary = replace(self.binary, asm={"ptx": self.text})
+        return run_binary(binary, self.bound, self.grid, **options).report
 
 
 def compiled(
@@ -96,34 +51,10 @@ def compiled(
     bound = bind(
         function.params, args, named, kernel=function.__name__, passed_at=None, options=OPTIONS
     )
-    warps = int(options.get("num_warps") or 4)
-    chosen = Options(
-        target=target, num_warps=warps, num_stages=int(options.get("num_stages") or 3),
-        num_ctas=int(options.get("num_ctas") or 1), exact=exact,
-        debug=bool(kwargs.get("debug", function.debug)),
-    )  # fmt: skip
-    made = build_bound(function, bound.arguments, warps)
-    found = compile_function(made, chosen, hints_of(bound))
-    module = found.module
-    parameters = tuple([param_of(p.kind, p.name, box_of(p)) for p in module.parameters])
-    binary = Binary(
-        found.ptx, module.name, module.shared, warps, chosen.num_ctas, parameters
-    )  # fmt: skip
-    space = bound.space
-
-    def array_at(address: int) -> Any:
-        storage = space.find(address)
-        assert storage is not None
-        return storage.data
-
-    gather = gathering(binary, bound, tensor_map(array_at))
-    values = gather(values_of(bound, lambda view: view.base))
-    faults = np.zeros(16, np.int32)
-    visible = [p for p in parameters if p.name != FAULTS]
-    arguments = [packed(p, v) for p, v in zip(visible, values, strict=True)]
-    if len(visible) < len(parameters):
-        arguments.append(faults)
-    return Compiled(binary, found.ptx, arguments, [], grid_size(grid, bound), space, faults)
+    options["debug"] = bool(kwargs.get("debug", function.debug))
+    options["arch"], options["enable_fp_fusion"] = target, not exact
+    binary = compile_for_ptx(function, bound, options)
+    return Compiled(binary, str(binary.asm["ptx"]), bound, grid_size(grid, bound))
 
 
 @dataclass(slots=True)

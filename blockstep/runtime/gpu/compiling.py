@@ -29,23 +29,32 @@ def compile_for_gpu(function: JITFunction, bound: Bound, options: Mapping[str, A
 
     Raises CompilationError for what the language rejects, UnsupportedError for what cannot be
     compiled, PTXASError for what the assembler does not take."""
+    return _code(function, bound, options, assembled=True)
+
+
+def compile_for_ptx(function: JITFunction, bound: Bound, options: Mapping[str, Any]) -> Binary:
+    """The same code as PTX alone, which the ptx machine runs.
+
+    Raises CompilationError and UnsupportedError, as `compile_for_gpu` does."""
+    return _code(function, bound, options, assembled=False)
+
+
+def _code(
+    function: JITFunction, bound: Bound, options: Mapping[str, Any], assembled: bool
+) -> Binary:
     chosen = options_of(options, function)
+    assembled &= chosen.target == _own_architecture()  # else the driver is given the PTX
     made = build_bound(function, bound.arguments, chosen.num_warps)
     hints = hints_of(bound)
     kept = store.current()
-    key = store.key_of(_parts(made, chosen, hints))
+    key = store.key_of(_parts(made, chosen, hints, assembled))
     entry = kept.load(key)
     if entry is None:
-        entry = _compiled(made, chosen, hints)
+        from blockstep.runtime.gpu import building  # the compiler: not for a warm start
+
+        entry = building.entry(made, chosen, hints, assembled)
         kept.save(key, entry)
     return _binary(entry)
-
-
-def _compiled(made: Function, options: Options, hints: Mapping[str, Hint]) -> store.Entry:
-    from blockstep.runtime.gpu import building  # the compiler: not for a warm start
-
-    own = options.target == _own_architecture()
-    return building.entry(made, options, hints, assembled=own)
 
 
 def options_of(options: Mapping[str, Any], function: JITFunction) -> Options:
@@ -96,12 +105,14 @@ def hints_of(bound: Bound) -> dict[str, Hint]:
     return found
 
 
-def _parts(made: Function, options: Options, hints: Mapping[str, Hint]) -> dict[str, str]:
+def _parts(
+    made: Function, options: Options, hints: Mapping[str, Hint], assembled: bool
+) -> dict[str, str]:
     return {
         "ir": dump(made),
         "hints": repr(sorted(hints.items())),
         "options": repr(options),
-        "device": _own_architecture(),
+        "code": "cubin" if assembled else "ptx",
         **toolchain.fingerprint(),
     }
 
@@ -132,4 +143,4 @@ def _binary(entry: store.Entry) -> Binary:
     )
 
 
-__all__ = ["FAULTS", "compile_for_gpu", "hints_of", "options_of"]
+__all__ = ["FAULTS", "compile_for_gpu", "compile_for_ptx", "hints_of", "options_of"]

@@ -15,7 +15,11 @@ from blockstep.interp.memory import View
 from blockstep.runtime.arguments import Argument, Bound
 from blockstep.runtime.gpu.binary import FAULTS, Binary, Box, Value
 from blockstep.runtime.gpu.failures import GPUError
-from blockstep.runtime.gpu.tensor_map import TensorMaps, Tiled
+from blockstep.runtime.gpu.tensor_map import Tiled
+
+
+MakesMaps = Callable[[Tiled, str], Any]
+"""Makes a tensor map for a kernel, of whatever kind its machine takes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +84,7 @@ def _place(argument: Argument, here: str, found: dict[str, str]) -> None:
         found[f"{argument.name}.strides[{axis}]"] = f"{here}[2][{axis}]"
 
 
-def gathering(binary: Binary, bound: Bound, maps: TensorMaps) -> Gather:
+def gathering(binary: Binary, bound: Bound, maps: MakesMaps) -> Gather:
     """What takes the values of such arguments to those of the parameters of `binary`. Raises
     GPUError for a parameter that names no argument."""
     known = places(bound)

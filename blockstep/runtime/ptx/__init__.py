@@ -1,0 +1,1 @@
+"""The ptx machine behind a launch: compiled code, and the arguments as it wants them."""
