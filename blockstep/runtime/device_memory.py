@@ -18,6 +18,7 @@ import numpy as np
 from blockstep.interp.memory import AddressSpace, Storage
 from blockstep.interp.owners import Memory
 from blockstep.interp.unwritten import Bytes
+from blockstep.runtime.pointer_device import ordinal_of
 
 _GAP = 4096  # bytes: changes nearer to each other than this go back in one copy
 
@@ -64,8 +65,7 @@ class CudaDriver:
         """Make the context current that the memory belongs to, if this thread has none."""
         if int(self._check(self._api.cuCtxGetCurrent())):
             return
-        which = self._api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        ordinal = int(self._check(self._api.cuPointerGetAttribute(which, address)))
+        ordinal = self._check(ordinal_of(self._api, address))
         device = self._check(self._api.cuDeviceGet(ordinal))
         self._check(
             self._api.cuCtxSetCurrent(self._check(self._api.cuDevicePrimaryCtxRetain(device)))

@@ -1,5 +1,6 @@
 """Arrays on a device, with a driver whose device is a NumPy array."""
 
+import ctypes
 from types import SimpleNamespace
 from typing import Any
 
@@ -106,10 +107,17 @@ def test_runs_of_changes_that_are_near_go_together() -> None:
     assert changed_runs(before, after) == [(3, 101), (19999, 20000)]
 
 
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
+def _on_device_1(ordinal: int, which: int, address: int) -> int:
+    ctypes.c_int.from_address(ordinal).value = 1
+    return 0
+
+
 class Api:
     """The part of `cuda.bindings.driver` that is used, without a device."""
 
     CUpointer_attribute = SimpleNamespace(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9)
+    CUresult = SimpleNamespace(CUDA_ERROR_NOT_FOUND=500)
 
     def __init__(self, status: int = 0, context: int = 0) -> None:
         self.status, self.context, self.log = status, context, []  # type: ignore[var-annotated]
@@ -121,10 +129,11 @@ class Api:
                 self.context = args[0]
             answers = {
                 "cuCtxGetCurrent": self.context,
-                "cuPointerGetAttribute": 1,
                 "cuDeviceGet": 1,
             }
             answers["cuDevicePrimaryCtxRetain"] = 77
+            if name == "cuGetProcAddress":
+                return self.status, ctypes.cast(_on_device_1, ctypes.c_void_p).value, None
             return (self.status, answers[name]) if name in answers else (self.status,)
 
         return call

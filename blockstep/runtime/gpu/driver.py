@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockstep.runtime.gpu.failures import GPUError, failure
+from blockstep.runtime.pointer_device import ordinal_of
 
 LAUNCH_EX = 11080  # a version of CUDA that has `cuLaunchKernelEx`
 RECENT = 4  # kernels that are remembered, to say which one lost a context
@@ -151,14 +152,13 @@ class Driver:
 
     def device_of(self, address: int) -> int | None:
         """The device whose memory an address is in; None for memory that CUDA does not know."""
-        api = self.api
-        which = api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        status, ordinal = api.cuPointerGetAttribute(which, address)
-        if status == api.CUresult.CUDA_ERROR_INVALID_VALUE:
+        code, ordinal = ordinal_of(self.api, address)
+        status = self.api.CUresult(code)
+        if status == self.api.CUresult.CUDA_ERROR_INVALID_VALUE:
             return None
         if status:
             raise failure(status, "", "asking where an array lies", reversed(self.recent))
-        return int(ordinal) if int(ordinal) >= 0 else None
+        return ordinal if ordinal >= 0 else None
 
     def capturing(self, stream: int) -> bool:
         """Whether work on the stream is recorded into a graph. Only for slow paths."""

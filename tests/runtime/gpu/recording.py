@@ -77,6 +77,8 @@ class Recording:
         pointer = ctypes.c_void_p
         kind = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer, pointer, pointer)
         self.launch_ex = kind(self._launch_ex)
+        asking = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
+        self.pointer_device = asking(self._pointer_device)
         self.clock = 0.0
         self.is_capturing = False
 
@@ -177,9 +179,9 @@ class Recording:
         )  # fmt: skip
 
     def do_cuGetProcAddress(self, name: bytes, version: int, flags: int) -> Any:
-        """A function of C, which tells of its calls as of `cuLaunchKernel`'s."""
-        assert name == b"cuLaunchKernelEx"
-        address = ctypes.cast(self.launch_ex, ctypes.c_void_p).value
+        """A function of C, which tells of its calls as those of the bindings are told."""
+        made = {b"cuLaunchKernelEx": self.launch_ex, b"cuPointerGetAttribute": self.pointer_device}
+        address = ctypes.cast(made[name], ctypes.c_void_p).value
         return address, real.CUdriverProcAddressQueryResult.CU_GET_PROC_ADDRESS_SUCCESS
 
     def _launch_ex(self, start: int, function: int, addresses: int, extra: int) -> int:
@@ -237,7 +239,16 @@ class Recording:
     def do_cuMemHostGetDevicePointer(self, host: int, flags: int) -> int:
         return host
 
-    def do_cuPointerGetAttribute(self, which: Any, address: int) -> int:
+    def _pointer_device(self, ordinal: int, which: int, address: int) -> int:
+        wanted = real.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        if which != int(wanted):
+            return int(real.CUresult.CUDA_ERROR_NOT_SUPPORTED)
+        status, *found = self._call("cuPointerGetAttribute", (address,))
+        if found:
+            ctypes.c_int.from_address(ordinal).value = found[0]
+        return int(status)
+
+    def do_cuPointerGetAttribute(self, address: int) -> int:
         for start, (device, nbytes, _) in self.memory.items():
             if start <= address < start + nbytes:
                 return device
