@@ -175,6 +175,19 @@ class SharedLayout:
         """The address of an element, given its flat index."""
         return xor(self.addresses, element)
 
+    def permuted(self, dims: Sequence[int]) -> SharedLayout:
+        """The same addresses of the block whose axis `i` is axis `dims[i]` of this one."""
+        shape = tuple([self.shape[axis] for axis in dims])
+
+        def there(element: int) -> int:
+            index = 0
+            for axis in dims:
+                below = prod(self.shape[axis + 1 :])
+                index = index * self.shape[axis] + element // below % self.shape[axis]
+            return index
+
+        return SharedLayout(shape, tuple(map(there, self.elements)))
+
     def __str__(self) -> str:
         """One line, which `parse` reads: `shared<8x4; 1,2,4,8,16>`."""
         shape = "x".join(map(str, self.shape)) or "scalar"

@@ -8,6 +8,7 @@ to the wait that names them. Whether copies have arrived in time is for the grid
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -142,6 +143,10 @@ def _is_vector(layout: Any, width: int) -> bool:
     return False
 
 
+def _orders(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    return itertools.permutations(range(len(shape)))
+
+
 def _ring(operation: Operation) -> None:
     told = operation.attributes
     if told["slots"] < 1:
@@ -154,8 +159,10 @@ def _ring(operation: Operation) -> None:
             read.add(_only(user).layout)
         else:
             copied.add(user.attributes["layout"])
-    whole = {layout for layout in read if tuple(layout.shape) == tuple(told["shape"])}
-    if len(copied) > 1 or copied and len(copied | whole) > 1:
+    whole = {layout for layout in read if sorted(layout.shape) == sorted(told["shape"])}
+    filled = [layout for layout in copied if isinstance(layout, SharedLayout)]
+    ways = {layout.permuted(dims) for layout in filled for dims in _orders(layout.shape)}
+    if len(copied) > 1 or copied and whole - ways:
         one, other = sorted(map(str, copied | whole))[:2]
         raise Malformed(operation, f"its slots are filled and read in two ways: {one} and {other}")
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from blockstep.compiler.layouts import axes
 from blockstep.compiler.layouts.shared import SharedLayout, widest
 from blockstep.compiler.passes.boxes import Boxed, boxed
 from blockstep.compiler.passes.effects import is_pure
@@ -74,7 +73,8 @@ def _candidate(load: Operation, engine: bool) -> Prefetch | None:
     if not isinstance(stored, SharedLayout):
         return None
     if len(chain) == 3:
-        stored = _permuted(stored, chain[1].attributes["dims"], load.results[0].type.shape)
+        dims = chain[1].attributes["dims"]
+        stored = stored.permuted([dims.index(axis) for axis in range(len(dims))])
     parts, element = parts_of(load), load.results[0].type.scalar
     assert parts["pointer"] is not None
     box = None
@@ -103,18 +103,6 @@ def _chain(load: Operation) -> tuple[Operation, ...] | None:
             return tuple(found)
         if user.name != "permute" or len(found) > 2:
             return None
-
-
-def _permuted(layout: SharedLayout, dims: tuple[int, ...], shape: tuple[int, ...]) -> SharedLayout:
-    """The layout of the block before its axes were permuted."""
-
-    def before(element: int) -> int:
-        place = [0] * len(shape)
-        for new, coordinate in enumerate(axes.coordinates(layout.shape, element)):
-            place[dims[new]] = coordinate
-        return axes.flat(shape, place)
-
-    return SharedLayout(tuple(shape), tuple(before(element) for element in layout.elements))
 
 
 def parts_of(load: Operation) -> dict[str, Value | None]:

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from blockstep.errors import CompilationError
 from tests.libraries.pair import agree
 
 
@@ -66,12 +67,13 @@ def test_softmax() -> None:
     agree(LigerSoftmaxFunction.apply, lambda x: x.softmax(-1), normal(2, 3, 45))
 
 
+@pytest.mark.rejected
 def test_softmax_of_rows_longer_than_a_block_does_not_compile() -> None:
     """The kernel says `tl.float32(0.0)`; Triton 3.6 rejects it with the same words."""
     from liger_kernel.ops import softmax
 
     x = normal(3, 300)
-    with pytest.raises(TypeError, match="'dtype' object is not callable"):
+    with pytest.raises((TypeError, CompilationError), match="'dtype' object is not callable"):
         softmax._softmax_multi_block_forward_kernel[(3,)](x, 300, x, 300, 300, BLOCK_SIZE=128)
 
 
@@ -187,7 +189,8 @@ def test_product_of_int8_and_packed_int2() -> None:
     a = torch.randint(-8, 8, (8, 128), generator=torch.Generator().manual_seed(1)).to(torch.int8)
     weights = torch.randint(-1, 2, (128, 16), generator=torch.Generator().manual_seed(2))
     packed = pack_weights(weights.to(torch.int8), 2)
-    torch.testing.assert_close(matmul(a, packed), (a.int() @ weights.int()).to(torch.int32))
+    wanted = a.cpu().int() @ weights.cpu().int()  # torch multiplies no integers on a device
+    torch.testing.assert_close(matmul(a, packed).cpu(), wanted.to(torch.int32))
 
 
 def test_gated_products_with_descriptors() -> None:

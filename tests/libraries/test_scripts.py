@@ -37,7 +37,7 @@ def run(command: str, script: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     return subprocess.run(
         [sys.executable, "-m", "blockstep", command, str(script)],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, "BLOCKSTEP_MACHINE": "auto"},
         capture_output=True,
         text=True,
         timeout=300,

@@ -51,6 +51,17 @@ def matmul_described(
 
 
 @triton.jit
+def matmul_rows_described(
+    a_desc, b_desc, c_desc, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(a_desc.load([m, k]), b_desc.load([n, k]).T, acc)
+    c_desc.store([m, n], acc)
+
+
+@triton.jit
 def softmax(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     row, cols = tl.program_id(0), tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * n + cols, mask=cols < n, other=-float("inf"))
@@ -96,6 +107,18 @@ def test_a_product_through_descriptors_is_exact() -> None:
     made = compiled(matmul_described, (*described, 96), sizes, (2, 2))
     assert made.run().faults == []
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32], ids=["f16", "f32"])
+def test_a_square_box_that_is_read_the_other_way_round_is_exact(dtype: Any) -> None:
+    a, b = small(100, 96, dtype=dtype), small(80, 96, dtype=dtype)
+    c = np.zeros((100, 80), np.float32)
+    described = [TensorDescriptor.from_tensor(x, [64, 64]) for x in (a, b, c)]
+    sizes = {"BM": 64, "BN": 64, "BK": 64}
+    made = compiled(matmul_rows_described, (*described, 96), sizes, (2, 2))
+    assert "cp.async.bulk.tensor" in made.text
+    assert made.run().faults == []
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
 
 
 def mutants(text: str, pattern: str) -> list[str]:
