@@ -2,9 +2,9 @@
 there.
 
 Whether a test may use the paths of a GPU is decided by `is_interpreter()`, which is a setting
-(TRITON_INTERPRET, `knobs.runtime.interpret`): true by default. When it is false the device profile
-answers, so that bf16 and tensor-memory-access paths of a test suite run on the interpreting
-machines too.
+(TRITON_INTERPRET, `knobs.runtime.interpret`): true by default, but where the gpu or the ptx
+machine was chosen. When it is false the device profile answers, so that bf16 and
+tensor-memory-access paths of a test suite run on the interpreting machines too.
 """
 
 from __future__ import annotations

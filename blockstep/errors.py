@@ -21,7 +21,12 @@ class TritonError(Exception):
 
 
 class UnsupportedError(TritonError, NotImplementedError):
-    """A use that blockstep does not support. It is not a bug in the kernel."""
+    """A use that blockstep does not support. It is not a bug in the kernel. `span` is the user's
+    line, where that is known."""
+
+    def __init__(self, *args: object, span: Span | None = None) -> None:
+        super().__init__(*args)
+        self.span = span
 
 
 class InterpreterError(TritonError):

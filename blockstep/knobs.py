@@ -132,6 +132,16 @@ class env_bool(env_base[bool]):
         return getenv_bool(self.key, self.default)
 
 
+machine_compiles: Callable[[], bool] = bool  # whether the machine in force interprets nothing
+
+
+class env_interpret(env_base[bool]):
+    """A truth value whose default is whether the machine in force interprets."""
+
+    def get(self) -> bool:
+        return getenv_bool(self.key, not machine_compiles())
+
+
 class env_int(env_base[int]):
     """An integer with a default."""
 
@@ -321,10 +331,10 @@ class autotuning_knobs(base_knobs):
 
 
 class runtime_knobs(base_knobs):
-    """Launching. `interpret` is true unless TRITON_INTERPRET says otherwise: what interprets here
-    is ours."""
+    """Launching. `interpret` is true unless TRITON_INTERPRET says otherwise, or a machine was chosen
+    that compiles (gpu, ptx): what interprets here is ours."""
 
-    interpret = env_bool("TRITON_INTERPRET", True)
+    interpret = env_interpret("TRITON_INTERPRET")
     debug: bool = env_bool("TRITON_DEBUG").get()
     override_arch = env_opt_str("TRITON_OVERRIDE_ARCH")
     launch_enter_hook: HookChain[Callable[..., None]] = HookChain()

@@ -12,7 +12,9 @@ from blockstep import knobs
 
 Program = tuple[int, int, int]
 
-MACHINES = ("auto", "grid", "step", "gpu")
+PTX = "ptx"
+MACHINES = ("auto", "grid", "step", PTX, "gpu")
+COMPILED = (PTX, "gpu")  # they run what the compiler makes, and nothing else
 CACHE_SIZE = 1 << 30
 _SIZE = re.compile(r"(\d+)([KMGT]?)(?:I?B)?", re.I)
 
@@ -23,8 +25,8 @@ class Options:
 
     machine: str = "auto"
     """Which machine runs a launch: "grid" (many program instances at once, the step machine where
-    that cannot be), "step" (one after another), "gpu" (compiled, on a device), or "auto": "gpu" for
-    arrays that lie on a device, else "grid"."""
+    that cannot be), "step" (one after another), "ptx" (compiled, and the PTX run on NumPy), "gpu"
+    (compiled, on a device), or "auto": "gpu" for arrays that lie on a device, else "grid"."""
 
     judged: bool = False
     """Whether checkers look at the launches."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blockstep.diagnostics import launches, memory, precision, races, values
+from blockstep.diagnostics import compiled, launches, memory, precision, races, values
 from blockstep.diagnostics.explain import explain
 from blockstep.diagnostics.render import render, render_all, summary
 from blockstep.diagnostics.words import Words
@@ -28,6 +28,7 @@ from blockstep.findings import (
     IdleInstances,
     InternalFault,
     LanesDisagree,
+    MachineFault,
     Misaligned,
     NaNReached,
     NeverWritten,
@@ -68,6 +69,7 @@ WORDING: dict[type[Event], Callable[[Any], Words]] = {
     CompileFault: launches.compile_fault,
     UnsupportedUse: launches.unsupported_use,
     InternalFault: launches.internal_fault,
+    MachineFault: compiled.machine_fault,
 }
 
 

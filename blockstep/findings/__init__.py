@@ -4,6 +4,7 @@ Nothing here imports a machine or writes prose: `blockstep.diagnostics` has all 
 """
 
 from blockstep.findings.access import Access, AccessKind, Site, span_of
+from blockstep.findings.compiled import MachineFault
 from blockstep.findings.events import (
     AssertFailed,
     CastLoses,
@@ -86,6 +87,7 @@ __all__ = [
     "Lanes",
     "LanesDisagree",
     "LaunchRecord",
+    "MachineFault",
     "Mark",
     "MarkCause",
     "Misaligned",

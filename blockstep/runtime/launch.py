@@ -9,48 +9,29 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from blockstep import diagnostics, knobs, target
-from blockstep.compiler.frontend import build_bound
-from blockstep.compiler.frontend.cache import key_of
-from blockstep.compiler.frontend.kernel import NEEDS_STEP, NotPassed
-from blockstep.errors import (
-    CompilationError,
-    CompileTimeAssertionFailure,
-    TritonError,
-    UnsupportedError,
-    UnsupportedLanguageConstruct,
-)
-from blockstep.findings import (
-    CompileFault,
-    Event,
-    GridLimit,
-    LaunchRecord,
-    Span,
-)
+from blockstep import knobs, target
+from blockstep.errors import TritonError
+from blockstep.findings import LaunchRecord, Span
 from blockstep.interp import breakpoints
-from blockstep.interp.checkers import checkers_for
-from blockstep.interp.events import Launched
-from blockstep.interp.followed import FollowedMachine
-from blockstep.interp.grid.plan import Refused
-from blockstep.interp.marks import KIND_OF
-from blockstep.interp.scheduler import Program, Scheduler
-from blockstep.interp.step import StepMachine
+from blockstep.interp.scheduler import Program
 from blockstep.language import frames
 from blockstep.language.function import JITFunction, register_launcher
-from blockstep.runtime import children, execution, gridded, orders, session
+from blockstep.runtime import children, orders, session
+from blockstep.runtime.accepting import body_of, compile_all, file_fault
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
 from blockstep.runtime.gpu import machine as gpu
+from blockstep.runtime.gpu.binary import Binary
 from blockstep.runtime.gpu.host_arrays import InPlace, refuse_host_tensors
 from blockstep.runtime.gpu.selection import MACHINE, check_choice, may_want, wants_gpu
 from blockstep.runtime.gpu.shortcut import Shortcut
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
+from blockstep.runtime.plan import Judge, Plan, fits
+from blockstep.runtime.ptx import machine as ptx
 from blockstep.runtime.refusal import CallError
 
 
@@ -82,19 +63,40 @@ def launch(
     if place is not None and place.storages:  # an interpreting machine has to have the bytes
         bound = take()
     name = _name(function, bound)
-    handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
+    if ptx.chosen(current):
+        ptx.check_choice(current)
+        handle: CompiledKernel = _for_ptx(function, bound, options, name, current, host)
+    else:
+        handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
     if warmup:
-        _body(function, bound, options, current, host)
-        _compile_all(function, bound, options["num_warps"])
+        body_of(function, bound, options, current, host)
+        compile_all(function, bound, options["num_warps"])
         return handle
     size = grid_size(grid, bound)
     check_resources(options)
     handle.load()
     told = handle.launch_metadata(size, bound.values)
     knobs.runtime.launch_enter_hook(told)
-    _run(function, bound, size, options, host, current)
+    _run(function, bound, size, options, host, current, getattr(handle, "binary", None))
     knobs.runtime.launch_exit_hook(told)
     return handle
+
+
+def _for_ptx(
+    function: JITFunction,
+    bound: Bound,
+    options: dict[str, Any],
+    name: str,
+    current: session.Session,
+    host: Span | None,
+) -> ptx.PTXKernel:
+    """The kernel, compiled; what the compiler refuses is a finding at the user's line, too."""
+    try:
+        return ptx.prepare(function, bound, options, name)
+    except TritonError as error:
+        if not isinstance(error, session.excused.get()):
+            file_fault(error, function, current, host)
+        raise
 
 
 def _name(function: JITFunction, bound: Bound) -> str:
@@ -128,84 +130,9 @@ def _on_gpu(
     return handle
 
 
-def _front_end(function: JITFunction, bound: Bound, num_warps: int) -> None:
-    """What a compiler's front end alone can see (branches or loops that change a variable's type, a
-    name that one path leaves unbound) is rejected on every machine, before anything runs. What a
-    function of the language refuses, it refuses when it is reached, with the user's line."""
-    excused = function.device_caches.setdefault("excused", set())
-    key = (key_of(bound.arguments), function.prepared.names.identities(), num_warps)
-    if key in excused:
-        return
-    try:
-        build_bound(function, bound.arguments, num_warps)
-    except (CompilationError, UnsupportedError) as error:
-        if not _is_structural(error):
-            excused.add(key)
-            return
-        raise
-
-
-def _compile_all(function: JITFunction, bound: Bound, num_warps: int) -> None:
-    """Everything that a compiler rejects, on paths that never run as well."""
-    try:
-        build_bound(function, bound.arguments, num_warps)
-    except UnsupportedLanguageConstruct as error:
-        if NEEDS_STEP not in str(error):
-            raise
-
-
-def _is_structural(error: BaseException) -> bool:
-    """Whether the front end itself rejects the kernel, not a function of the language in it."""
-    while isinstance(error.__cause__, CompilationError):
-        error = error.__cause__
-    if error.__cause__ is not None or not isinstance(error, CompilationError):
-        return False
-    if isinstance(error, (CompileTimeAssertionFailure, NotPassed)):
-        return False
-    return not (isinstance(error, UnsupportedLanguageConstruct) and NEEDS_STEP in str(error))
-
-
 def _host_span() -> Span | None:
     frame = frames.user_frame(2)
     return None if frame is None else frames.user_site(2).span
-
-
-def _body(
-    function: JITFunction,
-    bound: Bound,
-    options: dict[str, Any],
-    current: session.Session,
-    host: Span | None,
-) -> Any:
-    """The function to run. Raises CompilationError for what the language certainly rejects."""
-    constants = {a.name: a.value for a in bound.arguments if a.kind == "constexpr"}
-    runtime = frozenset(a.name for a in bound.arguments if a.kind in ("scalar", "pointer"))
-    try:
-        function.prepared.check(constants, runtime)
-        _front_end(function, bound, options["num_warps"])
-        return function.body
-    except TritonError as error:
-        _file_compile_fault(error, function, current, host)
-        raise
-
-
-def _file_compile_fault(
-    error: TritonError, function: JITFunction, current: session.Session, host: Span | None
-) -> None:
-    """The finding stands at the innermost expression, with the calls that led there."""
-    callers: list[Span] = []
-    inner: BaseException = error
-    while isinstance(cause := inner.__cause__, CompilationError) and cause.span is not None:
-        if isinstance(inner, CompilationError) and inner.span is not None:
-            callers.insert(0, inner.span)
-        inner = cause
-    span = getattr(inner, "span", None)
-    if current.options.judged and span is not None:
-        text = str(getattr(inner, "error_message", "") or inner)
-        event = CompileFault(
-            span=span, kernel=function.__name__, host=host, message=text, callers=tuple(callers)
-        )
-        diagnostics.record(current.report, event)
 
 
 def grid_size(grid: Any, bound: Bound) -> Program:
@@ -237,16 +164,6 @@ def grid_size(grid: Any, bound: Bound) -> Program:
     return sizes[0], sizes[1], sizes[2]
 
 
-@dataclass(slots=True, eq=False)
-class _Judge:
-    """Files the events of one launch."""
-
-    current: session.Session
-
-    def __call__(self, event: Event) -> None:
-        diagnostics.record(self.current.report, event)
-
-
 def _run(
     function: JITFunction,
     bound: Bound,
@@ -254,6 +171,7 @@ def _run(
     options: dict[str, Any],
     host: Span | None,
     current: session.Session,
+    binary: Binary | None,
 ) -> None:
     __tracebackhide__ = True
     breakpoints.install()
@@ -264,13 +182,13 @@ def _run(
     else:  # nobody will ask: a program that launches for days must not remember each launch
         record = LaunchRecord(name, grid)
     judged = chosen.judged and current.report.filters.judges(name, record.number)
-    judge = _Judge(current) if chosen.judged else None  # the report drops what is filtered out
+    judge = Judge(current) if chosen.judged else None  # the report drops what is filtered out
     device = target.current()
-    body = _body(function, bound, options, current, host)
+    body = body_of(function, bound, options, current, host)
     breakpoints.register(body.__code__)
-    if judge is not None and not _fits(grid, device, judge, name, host, record.number):
+    if judge is not None and not fits(grid, device, judge, name, host, record.number):
         return
-    plan = _Plan(function, body, bound, grid, options, host, current, judge, record.number)
+    plan = Plan(function, body, bound, grid, options, host, current, judge, record.number, binary)
     started = time.perf_counter()
     try:
         if judged and chosen.seeds > 1 and current.report.wants("order"):
@@ -283,111 +201,6 @@ def _run(
         record.machine, record.because = plan.machine, plan.because or ""
         if current.file is not None:
             children.save(current)
-
-
-@dataclass(slots=True, eq=False)
-class _Plan:
-    """A launch that was accepted and can be run, under any seed."""
-
-    function: JITFunction
-    body: Callable[..., Any]
-    bound: Bound
-    grid: Program
-    options: dict[str, Any]
-    host: Span | None
-    current: session.Session
-    judge: _Judge | None
-    number: int
-
-    machine: str = "step"  # the one that ran it
-    because: str | None = None  # why not the grid machine
-
-    @property
-    def kernel(self) -> str:
-        return self.function.__name__
-
-    def run(self, seed: int) -> int:
-        """Runs every program instance; how many finished."""
-        __tracebackhide__ = True
-        chosen = self.current.options
-        sanitize = bool(self.options["debug"] and self.options["sanitize_overflow"])
-        self.because = gridded.needs_step(self.current)
-        if sanitize and self.because is None:
-            self.because = "`debug=True` stops at the first overflow"
-        if self.because is None and self._on_grid(seed):
-            self.machine = "grid"
-            return self.grid[0] * self.grid[1] * self.grid[2]
-        scheduler = Scheduler(self.grid, seed=seed, only=chosen.programs)
-        report = self.current.report
-        judged = self.judge is not None and report.filters.judges(self.kernel, self.number)
-        follows = judged and report.wants("precision")
-        machine = (FollowedMachine if follows else StepMachine)(
-            self.kernel, self.grid, self.bound.space, scheduler, target.current(),
-            self.options["num_warps"], (), self.judge, self.host, self.number,
-            _watched(self.current) if judged or self.current.on_instance else frozenset(),
-            sanitize,
-        )  # fmt: skip
-        if self.judge is not None:
-            wants = report.wants if judged else _nothing
-            machine.checkers = checkers_for(wants, self.current.outputs)
-        execution.execute(machine, self.body, self.bound, self.current)
-        return scheduler.finished
-
-    def _on_grid(self, seed: int) -> bool:
-        report = self.current.report
-        judged = self.judge is not None and report.filters.judges(self.kernel, self.number)
-        judge = self.judge or (lambda event: None)
-        launched = Launched(
-            judge, self.kernel, self.grid, self.bound.space, self.host, self.number, seed, True
-        )
-        warps = self.options["num_warps"]
-        try:
-            gridded.run(self.function, self.bound, launched, self.current, judged, warps)
-        except Refused as refusal:
-            self.because = str(refusal)
-            return False
-        return True
-
-
-def _nothing(kind: str) -> bool:
-    """What is wanted of a launch that the filters leave out: it only runs safely."""
-    return False
-
-
-def _watched(current: session.Session) -> frozenset[str]:
-    return frozenset(m for m, kind in KIND_OF.items() if current.report.wants(kind))
-
-
-def _fits(
-    grid: Program,
-    device: target.Target,
-    judge: _Judge,
-    name: str,
-    host: Span | None,
-    number: int,
-) -> bool:
-    """Reports a grid past the device's limits; such a launch does not run."""
-    total = grid[0] * grid[1] * grid[2]
-    limit = device.grid_product_limit
-    over = [i for i in range(3) if grid[i] > device.grid_limits[i]]
-    if not over and (limit is None or total <= limit):
-        return True
-    axis = over[0] if over else -1
-    size, most = (grid[axis], device.grid_limits[axis]) if over else (total, limit or 0)
-    judge(
-        GridLimit(
-            span=host or Span("", 0),
-            kernel=name,
-            grid=grid,
-            host=host,
-            launch=number,
-            axis=axis,
-            size=size,
-            limit=most,
-            device=device.title,
-        )  # fmt: skip
-    )
-    return False
 
 
 register_launcher(launch)

@@ -6,7 +6,7 @@ A `with blockstep.check()` block holds for its context, and for threads that hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from blockstep import allow as allow_lists
+from blockstep import knobs
 from blockstep.findings import Filters, Report, Severity
 from blockstep.interp.checkers.grid import Outputs
-from blockstep.options import MACHINES, Options, Program, machine_from_environment
+from blockstep.options import COMPILED, MACHINES, Options, Program, machine_from_environment
 
 
 @dataclass(eq=False, slots=True)
@@ -28,6 +29,8 @@ class Session:
     outputs: Outputs = field(default_factory=Outputs)  # unfinished ones, judged at the end
     file: Path | None = None  # where a child process leaves its report
     on_instance: Callable[[str, Any, Program], None] | None = None  # a debugger's: kernel, code, id
+    watchers: Callable[[str, Any], Sequence[Any]] | None = None
+    """A profiler's: by kernel and Binary, who is to hear of its accesses on the ptx machine."""
 
 
 _local: ContextVar[Session | None] = ContextVar("blockstep_session", default=None)
@@ -60,6 +63,16 @@ def current() -> Session:
     if session is None:
         session = _process = make(Options(machine=machine_from_environment()))
     return session
+
+
+def _compiles() -> bool:
+    """Whether a machine was chosen that runs compiled code; no session is opened to find out."""
+    session = _local.get() or (_open[-1] if _open else _process)
+    name = machine_from_environment() if session is None else session.options.machine
+    return name in COMPILED
+
+
+knobs.machine_compiles = _compiles
 
 
 def set_process(session: Session | None) -> None:

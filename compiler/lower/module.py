@@ -72,11 +72,11 @@ def symbol(name: str) -> str:
 
 def _unsupported(unlowered: Unlowered) -> UnsupportedError:
     operation = unlowered.operation
-    where = ""
-    if operation is not None and operation.location is not None:
-        span = operation.location.span
-        where = f" ({span.file}:{span.line})"
-    return UnsupportedError(f"unsupported: the compiler cannot lower {unlowered}{where}")
+    if operation is None or operation.location is None:
+        return UnsupportedError(f"unsupported: the compiler cannot lower {unlowered}")
+    span = operation.location.span
+    where = f" ({span.file}:{span.line})"
+    return UnsupportedError(f"unsupported: the compiler cannot lower {unlowered}{where}", span=span)
 
 
 def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:

@@ -48,13 +48,15 @@ def run_ptx(
     judged: bool = True,
     watchers: Sequence[Watcher] = (),
     batch_threads: int = THREADS,
+    report: Report | None = None,
 ) -> Report:
-    """Run a kernel. `grid` counts CTAs, `shared` is dynamic shared memory in bytes.
+    """Run a kernel. `grid` counts CTAs, `shared` is dynamic shared memory in bytes. Faults go into
+    `report`, which a caller who wants them after a Trap passes.
 
     `judged=False` looks for no races in shared memory; `watchers` hear of every access. Raises Malformed and NotSupported for
     text that cannot be run, Trap where the kernel cannot go on (the fault is in the report too)."""
     program = decoded(text, entry)
-    report = Report()
+    report = Report() if report is None else report
     launch = _Launch(program, report, arguments, space or AddressSpace())
     sizes = _dim3(grid), _dim3(block), _cluster(program, cluster)
     if any(n % c for n, c in zip(sizes[0], sizes[2], strict=True)):
@@ -81,9 +83,10 @@ def _run(
         )  # fmt: skip
         scheduler = Scheduler(batch)
         batch.state["scheduler"] = scheduler
-        scheduler.run()
-        for _, _, text in batch.printed:
-            print(text, end="")
+        try:
+            scheduler.run()
+        finally:
+            print("".join(text for _, _, text in batch.printed), end="")
         for watcher in watchers:
             watcher.end(batch)
 

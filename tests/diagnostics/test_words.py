@@ -27,6 +27,7 @@ from blockstep.findings import (
     InternalFault,
     Lanes,
     LanesDisagree,
+    MachineFault,
     Mark,
     Misaligned,
     NaNReached,
@@ -45,6 +46,7 @@ from blockstep.findings import (
     UndefinedReached,
     UnsupportedUse,
     Waiter,
+    compiled,
     events,
 )
 from tests.diagnostics.places import Source, source_file
@@ -347,6 +349,22 @@ EVENTS: list[tuple[Event, str, Severity, str]] = [
         Severity.ERROR,
         "a bug in blockstep",
     ),
+    (
+        MachineFault(
+            span=HERE,
+            fault="race",
+            what="write, then read",
+            line=88,
+            text="ld.shared.b32 %r1, [%r2];",
+            thread=3,
+            other=THERE,
+            other_line=80,
+            other_text="st.shared.b32 [%r2], %r3;",
+        ),
+        "race",
+        Severity.ERROR,
+        "PTX line 80: st.shared.b32 [%r2], %r3;",
+    ),
 ]
 NAMES = [f"{type(event).__name__}-{n}" for n, (event, *_) in enumerate(EVENTS)]
 
@@ -368,7 +386,8 @@ def test_no_message_has_an_address_or_the_word(
 
 
 def test_every_class_of_event_has_words_and_a_case_here() -> None:
-    found = [c for c in vars(events).values() if isinstance(c, type) and issubclass(c, Event)]
+    named = [*vars(events).values(), *vars(compiled).values()]
+    found = [c for c in named if isinstance(c, type) and issubclass(c, Event)]
     classes = set(found) - {Event}
     assert classes == set(WORDING) == {type(event) for event, *_ in EVENTS}
 

@@ -161,12 +161,13 @@ def code_for(
     chosen: target.Target,
     compile_: Callable[..., Binary] | None = None,
 ) -> Made:
-    """The code of a kernel for a launch, compiled if that is needed."""
+    """The code of a kernel for a launch, compiled if that is needed; `compile_` (or else the
+    compiler) does it."""
     kept: dict[Hashable, Made] = function.device_caches.setdefault("code", {})
     with target.using(chosen):
         aligned = tuple([part.aligned for a in bound.arguments for part in a.walk()])
         given = tuple([(name, exact(value)) for name, value in sorted(options.items())])
-        key = key_of(bound.arguments), aligned, given
+        key = key_of(bound.arguments), aligned, given, chosen.name, compile_
         found = kept.get(key)
         if found is not None and found.watch.holds():
             return found

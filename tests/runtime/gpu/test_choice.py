@@ -56,7 +56,7 @@ def test_the_environment_names_a_machine(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("BLOCKSTEP_MACHINE", "gpu")
     assert machine_from_environment() == "gpu"
     monkeypatch.setenv("BLOCKSTEP_MACHINE", "tpu")
-    with pytest.raises(ValueError, match="auto, grid, step, gpu"):
+    with pytest.raises(ValueError, match="auto, grid, step, ptx, gpu"):
         machine_from_environment()
 
 
