@@ -4,8 +4,9 @@
 the tests take the paths that an interpreter is expected to skip (bf16, reduced dot precisions,
 narrow atomics); the target then calls itself "blockstep", because tests read PTX from a kernel
 where the target calls itself "cuda", and nothing here makes PTX. `PEER_MODE=gpu` compiles every kernel
-and runs it on the CUDA device that its arguments lie on. A test that takes longer than `PEER_LIMIT`
-seconds fails.
+and runs it on the CUDA device that its arguments lie on. `PEER_MODE=ptx` compiles every kernel and runs
+its PTX on the ptx machine; `cuda` is the CPU then. A test that takes longer than `PEER_LIMIT` seconds
+fails. `PEER_PART=I/N` leaves every Nth test from the Ith on.
 """
 
 import os
@@ -20,6 +21,8 @@ import blockstep
 LIMIT = int(os.environ.get("PEER_LIMIT", "60"))
 
 os.environ["TRITON_INTERPRET"] = "1" if os.environ.get("PEER_MODE") == "interpreter" else "0"
+if os.environ.get("PEER_MODE") == "ptx":
+    os.environ["BLOCKSTEP_MACHINE"] = "ptx"
 blockstep.install()
 
 if os.environ.get("PEER_MODE") == "paths":
@@ -32,6 +35,12 @@ if os.environ.get("PEER_MODE") == "paths":
 
 def _too_long(number: int, frame: object) -> NoReturn:
     pytest.fail(f"took longer than {LIMIT} seconds")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if part := os.environ.get("PEER_PART"):
+        first, step = map(int, part.split("/"))
+        items[:] = items[first - 1 :: step]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,12 +3,15 @@
     python benchmarks/peer_tests.py DIR [--files FILE ...] [--unmarked] [--mode interpreter|paths]
                                         [--jobs N] [-k EXPR] [--json FILE]
     python benchmarks/peer_tests.py DIR --mode gpu|triton|both [--files FILE ...] …
+    python benchmarks/peer_tests.py DIR --mode ptx [--files FILE ...] [--part I/N] …
 
 DIR is a checkout of Triton 3.6 or its `python/test` folder; its files are linked into a temporary
 folder and none is changed. Without `--mode` both are run, see `peer_plugin.py`. Without `--unmarked`
 only the tests run that Triton marks for its own interpreter. `gpu` runs all tests of the files on a
 CUDA device through blockstep's compiler, `triton` through the Triton that is installed, `both` one
-after the other, and tells what only Triton passes.
+after the other, and tells what only Triton passes. `ptx` runs all tests of the files through
+blockstep's compiler on the ptx machine, with no GPU; it takes long, and `--part 1/20` runs every
+twentieth test from the first on.
 """
 
 from __future__ import annotations
@@ -62,6 +65,7 @@ ON_DEVICE = [
     "language/test_block_pointer.py",
     "language/test_tensor_descriptor.py",
 ]
+COMPILED = ("gpu", "triton", "ptx")
 HIDES = "cuda"  # a folder of tests that would stand in for NVIDIA's package of that name
 HERE = Path(__file__).resolve().parent
 
@@ -71,7 +75,7 @@ def main() -> int:
     files = options.files or (UNMARKED if options.unmarked else MARKED)
     modes = [options.mode] if options.mode else ["interpreter", "paths"]
     modes = ["triton", "gpu"] if options.mode == "both" else modes
-    if modes[-1] in ("gpu", "triton"):
+    if modes[-1] in COMPILED:
         files = options.files or ON_DEVICE
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="peer-tests-") as folder:
@@ -99,10 +103,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--unmarked", action="store_true", help="only the tests that are not marked"
     )
-    parser.add_argument("--mode", choices=["interpreter", "paths", "gpu", "triton", "both"])
+    parser.add_argument("--mode", choices=["interpreter", "paths", "gpu", "triton", "both", "ptx"])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for one mode")
     parser.add_argument("--limit", type=int, default=60, help="seconds for one test")
+    parser.add_argument("--part", default="", metavar="I/N", help="every Nth test from the Ith on")
     parser.add_argument("-k", dest="only", default="", help="as pytest's -k")
     parser.add_argument("--json", help="write the counts and every failure there")
     parser.add_argument("--cases", action="store_true", help="the outcome of each test as well")
@@ -122,7 +127,7 @@ def _arrange(given: Path, folder: Path) -> Path:
 
 def _run(mode: str, units: Path, files: list[str], options: argparse.Namespace) -> dict[str, Any]:
     report = units.parent / f"{mode}.xml"
-    on_device = mode in ("gpu", "triton")
+    on_device = mode in COMPILED
     marked = ["-m", "not interpreter" if options.unmarked else "interpreter"]
     command = [
         *(sys.executable, "-m", "pytest", "-q", "--tb=short", "-W", "ignore"),
@@ -137,6 +142,7 @@ def _run(mode: str, units: Path, files: list[str], options: argparse.Namespace) 
         os.environ,
         PEER_MODE=mode,
         PEER_LIMIT=str(options.limit),
+        PEER_PART=options.part,
         OMP_NUM_THREADS="1",
         OPENBLAS_NUM_THREADS="1",
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from blockstep import allow as allow_lists
 from blockstep import diagnostics, export
-from blockstep.findings import Report, Severity
+from blockstep.findings import CHECKERS, KINDS, Report, Severity, unknown_names
 
 
 def add_judging(sub: argparse.ArgumentParser) -> None:
@@ -20,11 +20,28 @@ def add_judging(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--launch", metavar="N[:M]", help="judge only these launches, from 1")
     sub.add_argument("--max-findings", type=int, metavar="N", help="keep at most N findings")
     sub.add_argument("--seeds", type=int, default=1, metavar="N", help="try N orders")
+    add_report(sub)
+
+
+def add_report(sub: argparse.ArgumentParser) -> None:
+    """The arguments that say how findings are told."""
     sub.add_argument("--fail-on", choices=[s.value for s in Severity], default="error")
     sub.add_argument("--json", metavar="FILE", help="write the findings as JSON (- for stdout)")
     sub.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0")
     sub.add_argument("--allow", metavar="FILE", help="an allow-list of expected findings")
     sub.add_argument("--write-allow", metavar="FILE", help="write an allow-list from what is found")
+
+
+def names(text: str | None) -> frozenset[str] | None:
+    """Checkers and kinds, written a,b. Raises ValueError for one that there is not."""
+    if text is None:
+        return None
+    found = frozenset(part.strip() for part in text.split(",") if part.strip())
+    unknown = unknown_names(found)
+    if unknown:
+        known = ", ".join((*CHECKERS, *(k for k in KINDS if k not in CHECKERS)))
+        raise ValueError(f"no checker or kind is called {', '.join(unknown)}; there are {known}")
+    return found
 
 
 def tell(report: Report, told: Any) -> None:

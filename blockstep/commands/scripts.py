@@ -9,7 +9,7 @@ from typing import Any
 
 from blockstep import allow as allow_lists
 from blockstep import target
-from blockstep.findings import CHECKERS, KINDS, unknown_names
+from blockstep.commands.judging import names
 from blockstep.options import (
     MACHINES,
     Options,
@@ -68,8 +68,8 @@ def _options(told: Any, judged: bool, stops: bool) -> Options:
         seed=told.seed,
         seeds=getattr(told, "seeds", 1),
         programs=programs,
-        only=_names(getattr(told, "only", None)),
-        skip=_names(getattr(told, "skip", None)) or frozenset(),
+        only=names(getattr(told, "only", None)),
+        skip=names(getattr(told, "skip", None)) or frozenset(),
         precision=getattr(told, "precision", False),
         kernel=told.kernel if judged else None,
         launches=_launches(getattr(told, "launch", None)),
@@ -77,17 +77,6 @@ def _options(told: Any, judged: bool, stops: bool) -> Options:
         fail_on=getattr(told, "fail_on", "error"),
         progress=sys.stderr.isatty() and not stops,
     )
-
-
-def _names(text: str | None) -> frozenset[str] | None:
-    if text is None:
-        return None
-    names = frozenset(part.strip() for part in text.split(",") if part.strip())
-    unknown = unknown_names(names)
-    if unknown:
-        known = ", ".join((*CHECKERS, *(k for k in KINDS if k not in CHECKERS)))
-        raise ValueError(f"no checker or kind is called {', '.join(unknown)}; there are {known}")
-    return names
 
 
 def _launches(text: str | None) -> tuple[int, int | None] | None:

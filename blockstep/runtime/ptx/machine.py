@@ -116,7 +116,7 @@ def run(
         return
     if assertion is not None:
         judge(_assertion(binary, launched, assertion))
-    for event in events_of(report, binary, launched):
+    for event in events_of(report, launched, binary.num_ctas):
         judge(event)
 
 
