@@ -15,9 +15,11 @@ from blockstep.commands.command import Command
 from blockstep.commands.judging import add_report, names, tell
 from blockstep.errors import UnsupportedError
 from blockstep.findings import Filters, Report, Severity
+from blockstep.interp.ptx.traffic import Traffic
 from blockstep.runtime.ptx import files
 from blockstep.runtime.ptx.files import Dim3, Kernel
 from blockstep.runtime.ptx.given import Given, arguments_from
+from blockstep.runtime.ptx.profiling import KernelProfile
 
 EDGE = 3  # elements of each end that --print shows of a long axis
 
@@ -72,6 +74,27 @@ def launch_of(told: Any) -> tuple[Kernel, list[Given], Dim3, Dim3]:
     return kernel, given, _dim3(told.grid, "--grid"), block
 
 
+def profile(told: Any) -> KernelProfile:
+    """What a launch costs, by line. Raises ValueError for what cannot be launched."""
+    kernel, given, grid, block = launch_of(told)
+    traffic = Traffic()
+    _run(told, kernel, given, grid, block, Report(), races=False, watchers=[traffic])
+    made = KernelProfile(kernel.name, 1)
+    made.add(traffic, str(kernel.file))
+    return made
+
+
+def _run(
+    told: Any, kernel: Kernel, given: list[Given], grid: Dim3, block: Dim3, report: Report,
+    **options: Any,
+) -> None:  # fmt: skip
+    cluster = _dim3(told.cluster, "--cluster") if told.cluster else None
+    files.run(
+        kernel, given, grid, block, report, shared=told.shared or 0, cluster=cluster,
+        seed=told.seed, **options,
+    )  # fmt: skip
+
+
 def _ptx(told: Any) -> int:
     report = Report(
         filters=Filters(names(told.only), names(told.skip) or frozenset()),
@@ -80,10 +103,7 @@ def _ptx(told: Any) -> int:
     try:
         kernel, given, grid, block = launch_of(told)
         outputs = _outputs(told, given)
-        files.run(
-            kernel, given, grid, block, report, races=not told.unjudged, shared=told.shared or 0,
-            cluster=_dim3(told.cluster, "--cluster") if told.cluster else None, seed=told.seed,
-        )  # fmt: skip
+        _run(told, kernel, given, grid, block, report, races=not told.unjudged)
     except (UnsupportedError, TypeError) as error:
         raise ValueError(str(error)) from None
     for array, file in outputs:

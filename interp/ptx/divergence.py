@@ -31,6 +31,8 @@ _NUMBERS = 16  # named barriers of a CTA
 def execute(code: Code, frame: Frame) -> None:
     """Run the steps of a block. An error of ours gets the line as a note."""
     regs, at = frame.regs, 0
+    runs = frame.batch.faults.runs
+    runs[code.number] = runs.get(code.number, 0) + frame.size
     try:
         for run, dead in code.steps:
             run(frame)
