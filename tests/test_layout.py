@@ -54,7 +54,7 @@ LAYERS = (
     ("interp", "compiler"),
     ("runtime", "testing", "tools", "_internal_testing", "pytest_plugin"),
     ("debugger",),
-    ("commandline", "__main__"),
+    ("commands", "commandline", "__main__"),
 )  # fmt: skip
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 

@@ -17,7 +17,6 @@ from blockstep.runtime.gpu.binary import FAULTS, Binary, Box, Value
 from blockstep.runtime.gpu.failures import GPUError
 from blockstep.runtime.gpu.tensor_map import Tiled
 
-
 MakesMaps = Callable[[Tiled, str], Any]
 """Makes a tensor map for a kernel, of whatever kind its machine takes."""
 

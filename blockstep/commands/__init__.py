@@ -1,0 +1,1 @@
+"""The commands of `blockstep`, one module each: `COMMANDS` in `blockstep.commandline` lists them."""

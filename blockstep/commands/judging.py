@@ -1,0 +1,44 @@
+"""What commands that judge share: the arguments that say of what and how, and telling the findings."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from blockstep import allow as allow_lists
+from blockstep import diagnostics, export
+from blockstep.findings import Report, Severity
+
+
+def add_judging(sub: argparse.ArgumentParser) -> None:
+    """The arguments of a command that judges launches."""
+    sub.add_argument("--only", metavar="NAMES", help="judge only these checkers or kinds (a,b)")
+    sub.add_argument("--skip", metavar="NAMES", help="leave these checkers or kinds out")
+    sub.add_argument("--precision", action="store_true", help="say where each NaN is born, too")
+    sub.add_argument("--launch", metavar="N[:M]", help="judge only these launches, from 1")
+    sub.add_argument("--max-findings", type=int, metavar="N", help="keep at most N findings")
+    sub.add_argument("--seeds", type=int, default=1, metavar="N", help="try N orders")
+    sub.add_argument("--fail-on", choices=[s.value for s in Severity], default="error")
+    sub.add_argument("--json", metavar="FILE", help="write the findings as JSON (- for stdout)")
+    sub.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0")
+    sub.add_argument("--allow", metavar="FILE", help="an allow-list of expected findings")
+    sub.add_argument("--write-allow", metavar="FILE", help="write an allow-list from what is found")
+
+
+def tell(report: Report, told: Any) -> None:
+    """Prints the findings and writes the files that were asked for."""
+    color = sys.stderr.isatty()
+    text = diagnostics.render_all(report.findings, color)
+    if text:
+        print(text, file=sys.stderr)
+    print(diagnostics.summary(report, color), file=sys.stderr)
+    if told.json == "-":
+        print(json.dumps(export.to_json(report), indent=2))
+    elif told.json:
+        export.write_json(report, told.json)
+    if told.sarif:
+        export.write_sarif(report, told.sarif)
+    if told.write_allow:
+        allow_lists.write(told.write_allow, report.findings)
