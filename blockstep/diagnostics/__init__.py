@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blockstep.diagnostics import launches, memory, precision, races, values
+from blockstep.diagnostics import compiled, launches, memory, precision, races, values
 from blockstep.diagnostics.explain import explain
 from blockstep.diagnostics.render import render, render_all, summary
 from blockstep.diagnostics.words import Words
@@ -18,8 +18,10 @@ from blockstep.findings import (
     KINDS,
     AssertFailed,
     CastLoses,
+    CompiledFault,
     CompileFault,
     Deadlock,
+    Disagrees,
     DividedByZero,
     Event,
     FalseHint,
@@ -33,6 +35,7 @@ from blockstep.findings import (
     NeverWritten,
     OrderDependent,
     OutOfBounds,
+    PassBroke,
     RaceFound,
     ReadBack,
     ReadUnwritten,
@@ -40,6 +43,8 @@ from blockstep.findings import (
     RerunDiffers,
     ShiftTooFar,
     StoresOverlap,
+    TouchesElsewhere,
+    Undecided,
     UndefinedReached,
     UnsupportedUse,
 )
@@ -68,6 +73,11 @@ WORDING: dict[type[Event], Callable[[Any], Words]] = {
     CompileFault: launches.compile_fault,
     UnsupportedUse: launches.unsupported_use,
     InternalFault: launches.internal_fault,
+    Disagrees: compiled.disagrees,
+    CompiledFault: compiled.compiled_fault,
+    TouchesElsewhere: compiled.touches_elsewhere,
+    PassBroke: compiled.pass_broke,
+    Undecided: compiled.undecided,
 }
 
 

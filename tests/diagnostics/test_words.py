@@ -45,8 +45,10 @@ from blockstep.findings import (
     UndefinedReached,
     UnsupportedUse,
     Waiter,
+    compiled,
     events,
 )
+from tests.diagnostics.compiled_events import COMPILED
 from tests.diagnostics.places import Source, source_file
 
 KERNEL = """
@@ -347,6 +349,7 @@ EVENTS: list[tuple[Event, str, Severity, str]] = [
         Severity.ERROR,
         "a bug in blockstep",
     ),
+    *COMPILED,
 ]
 NAMES = [f"{type(event).__name__}-{n}" for n, (event, *_) in enumerate(EVENTS)]
 
@@ -368,7 +371,8 @@ def test_no_message_has_an_address_or_the_word(
 
 
 def test_every_class_of_event_has_words_and_a_case_here() -> None:
-    found = [c for c in vars(events).values() if isinstance(c, type) and issubclass(c, Event)]
+    named = [*vars(events).values(), *vars(compiled).values()]
+    found = [c for c in named if isinstance(c, type) and issubclass(c, Event)]
     classes = set(found) - {Event}
     assert classes == set(WORDING) == {type(event) for event, *_ in EVENTS}
 
