@@ -1,4 +1,4 @@
-"""The command line: `blockstep run | check | debug | dump | explain`.
+"""The command line: `blockstep run | check | verify | debug | dump | explain`.
 
 Exit status: 0 clean, 1 an error was found, 2 the script failed or the command line was wrong.
 """
@@ -15,8 +15,9 @@ from blockstep.commands.command import Command
 from blockstep.commands.dumping import DUMP
 from blockstep.commands.explaining import EXPLAIN
 from blockstep.commands.running import CHECK, DEBUG, RUN
+from blockstep.commands.verifying import VERIFY
 
-COMMANDS = {c.name: c for c in (RUN, CHECK, DEBUG, DUMP, EXPLAIN)}
+COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, DEBUG, DUMP, EXPLAIN)}
 
 # Options that take a value, of any command that runs a script: what follows one is no script.
 WITH_VALUE = frozenset(

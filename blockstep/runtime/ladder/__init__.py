@@ -4,7 +4,7 @@ from blockstep.runtime.ladder.climb import climb
 from blockstep.runtime.ladder.launch import Launch, take
 from blockstep.runtime.ladder.outcome import Climb, Mismatch, Outcome, Status
 from blockstep.runtime.ladder.rung import Broken, Fault, NotRun, Ran, Rule, Rung
-from blockstep.runtime.ladder.telling import summary
+from blockstep.runtime.ladder.telling import climb_json, summary
 from blockstep.runtime.ladder.verifier import Verifier, verify
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Status",
     "Verifier",
     "climb",
+    "climb_json",
     "summary",
     "take",
     "verify",

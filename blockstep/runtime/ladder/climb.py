@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from blockstep.findings import Finding
 from blockstep.runtime.ladder.compiling import Made, made_for
 from blockstep.runtime.ladder.judging import judged
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.memory import Image
 from blockstep.runtime.ladder.outcome import Climb, Outcome, Status
-from blockstep.runtime.ladder.reporting import finding_of
+from blockstep.runtime.ladder.reporting import doubt_of, finding_of
 from blockstep.runtime.ladder.rung import Broken, NotRun, Rung
 from blockstep.runtime.ladder.rungs import SameIR, rungs_of
 from blockstep.runtime.ladder.source import errors_of
@@ -26,7 +27,7 @@ def climb(launch: Launch, more: Iterable[Rung] = (), made: Made | None = None) -
     compiled = made or made_for(launch)
     outcomes: list[Outcome] = []
     wanted: Image | None = None
-    finding = None
+    findings: list[Finding] = []
     try:
         for rung in _all(launch, compiled, more):
             outcome, left = _run(launch, rung, wanted, outcomes)
@@ -35,7 +36,9 @@ def climb(launch: Launch, more: Iterable[Rung] = (), made: Made | None = None) -
                 outcome = _unless_faulty(launch, outcome)
             outcomes.append(outcome)
             if outcome.status is Status.DIFFERS:
-                finding = finding_of(launch, outcome, outcomes, compiled, wanted)
+                findings.append(finding_of(launch, outcome, outcomes, compiled, wanted))
+            elif outcome.status is Status.UNDECIDED:
+                findings.append(doubt_of(launch, outcome))
             if outcome.status is Status.DIFFERS or outcome.text.startswith(FAULTY):
                 break
             if wanted is None and rung.name == "step":
@@ -43,9 +46,7 @@ def climb(launch: Launch, more: Iterable[Rung] = (), made: Made | None = None) -
     finally:
         launch.memory.restore()
     seconds = time.perf_counter() - started
-    return Climb(
-        launch.kernel, launch.grid, outcomes, finding, (), launch.number, seconds
-    )  # fmt: skip
+    return Climb(launch.kernel, launch.grid, outcomes, findings, launch.number, seconds)
 
 
 FAULTY = "the source has an error"

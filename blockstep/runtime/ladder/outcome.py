@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from blockstep.findings import Finding
+from blockstep.findings import Finding, Severity
 from blockstep.runtime.ladder.rung import Fault
+
+BEFORE = ("step", "grid", "passes")  # rungs before there is compiled code
 
 
 class Status(Enum):
@@ -66,14 +68,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Climb:
-    """One launch on all rungs. Iterating gives the outcomes; `finding` is the first difference as a
-    finding of the kind `compiler`, if there is one."""
+    """One launch on all rungs. `findings` are of the kind `compiler`: the first difference, memory
+    that the source never touches, elements that are undecided."""
 
     kernel: str
     grid: tuple[int, int, int]
     outcomes: Sequence[Outcome]
-    finding: Finding | None = None
-    findings: Sequence[Finding] = ()  # others: what was compiled reads or writes elsewhere
+    findings: Sequence[Finding] = ()
     number: int | None = None
     seconds: float = 0.0
 
@@ -83,9 +84,23 @@ class Climb:
         return next((o for o in self.outcomes if o.status is Status.DIFFERS), None)
 
     @property
+    def finding(self) -> Finding | None:
+        """The first error, if there is one."""
+        return next((f for f in self.findings if f.severity is Severity.ERROR), None)
+
+    @property
     def disagrees(self) -> bool:
-        """Whether any rung differs, or anything else was found."""
-        return bool(self.finding is not None or self.findings)
+        """Whether any rung differs, or touches what the source does not."""
+        return self.finding is not None
+
+    @property
+    def compared(self) -> bool:
+        """Whether something that was compiled was compared, whatever came of it."""
+        ran = (Status.NOT_RUN, Status.UNJUDGED)
+        return any(
+            o.rung not in BEFORE and not o.rung.startswith("after ") and o.status not in ran
+            for o in self.outcomes
+        )
 
     @property
     def passed(self) -> bool:

@@ -17,6 +17,7 @@ from blockstep.findings import (
     PassBroke,
     Span,
     Suspect,
+    Undecided,
 )
 from blockstep.runtime.ladder.compiling import Made
 from blockstep.runtime.ladder.launch import Launch
@@ -62,6 +63,18 @@ def _mismatch_event(launch: Launch, wrong: Outcome, found: Mismatch) -> Event:
     )  # fmt: skip
 
 
+def doubt_of(launch: Launch, outcome: Outcome) -> Finding:
+    """The finding for elements of which nobody can say whether they are right."""
+    count = outcome.undecided + outcome.ordered
+    why = "a decision (a comparison, a cast, a choice) lies within the error of what it decides by"
+    if not outcome.undecided:
+        why = "they depend on the order of program instances"
+    event = Undecided(
+        span=kernel_span(launch), rung=outcome.rung, count=count, why=why, **_where(launch)
+    )
+    return diagnostics.describe(event)
+
+
 def argument_of(launch: Launch, found: Mismatch) -> Argument:
     """The argument that an element is of."""
     for view in launch.bound.space.views:
@@ -89,4 +102,4 @@ def _where(launch: Launch) -> dict[str, Any]:
     }  # fmt: skip
 
 
-__all__ = ["argument_of", "finding_of", "kernel_span", "value_text"]
+__all__ = ["argument_of", "doubt_of", "finding_of", "kernel_span", "value_text"]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 from blockstep.diagnostics.words import plural, triple
 from blockstep.runtime.ladder.outcome import Climb, Outcome, Status
 
 
-def text_of(climb: Climb) -> str:
-    """The launch, and a line for each rung."""
+def text_of(climb: Climb, every: bool = False) -> str:
+    """The launch, and a line for each rung; passes that change nothing only with `every`."""
     number = f", launch {climb.number}" if climb.number is not None else ""
     head = f"{climb.kernel}{number}, grid {triple(climb.grid)}"
-    width = max([len(o.rung) for o in climb.outcomes], default=0)
-    return "\n".join([head, *[f"  {o.rung:<{width}}  {line(o)}" for o in climb.outcomes]])
+    shown = [o for o in climb.outcomes if every or o.status is not Status.SAME]
+    width = max([len(o.rung) for o in shown], default=0)
+    return "\n".join([head, *[f"  {o.rung:<{width}}  {line(o)}" for o in shown]])
 
 
 def line(outcome: Outcome) -> str:
@@ -65,4 +68,30 @@ def summary(climbs: Sequence[Climb]) -> str:
     return f"{launches}: {', '.join(parts)}"
 
 
-__all__ = ["line", "summary", "text_of"]
+def climb_json(climb: Climb) -> dict[str, Any]:
+    """A climb as plain data."""
+    return {
+        "kernel": climb.kernel,
+        "launch": climb.number,
+        "grid": list(climb.grid),
+        "seconds": climb.seconds,
+        "passed": climb.passed,
+        "rungs": [_rung_json(o) for o in climb.outcomes],
+    }
+
+
+def _rung_json(outcome: Outcome) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "rung": outcome.rung, "status": outcome.status.value, "text": line(outcome),
+        "seconds": outcome.seconds,
+    }  # fmt: skip
+    if outcome.status in (Status.WITHIN, Status.UNDECIDED, Status.ORDERED):
+        ulps = outcome.ulps if math.isfinite(outcome.ulps) else None
+        found |= {
+            "ulps": ulps, "within": outcome.within, "undecided": outcome.undecided,
+            "ordered": outcome.ordered,
+        }  # fmt: skip
+    return found
+
+
+__all__ = ["climb_json", "line", "summary", "text_of"]

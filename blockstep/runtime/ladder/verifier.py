@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from blockstep.language import frames
 from blockstep.language.function import JITFunction, current_launcher, launching
 from blockstep.runtime.ladder.climb import climb
 from blockstep.runtime.ladder.launch import Launch, take
@@ -32,7 +33,8 @@ class Verifier:
         if not warmup:
             self.count += 1
             if self.judges(function.__name__, self.count):
-                launch = take(function, tuple(args), kwargs, grid)
+                host = frames.user_site(1).span
+                launch = take(function, tuple(args), kwargs, grid, host)
                 launch.number = self.count
                 found = climb(launch, self.more(launch))
                 self.climbs.append(found)
@@ -45,12 +47,7 @@ class Verifier:
 def verify(
     kernel: Any, args: Sequence[Any] = (), *, grid: Any, rungs: Iterable[Rung] = (), **kwargs: Any
 ) -> Climb:
-    """Runs one launch `kernel[grid](*args, **kwargs)` on every rung and compares.
-
-    The arguments are afterwards as they were before. `rungs` come after the usual ones. Of a kernel
-    that is tuned, the launch with the chosen configuration counts. What differs is not raised: look
-    at `climb.finding`; `print(climb)` shows the rungs. Raises what a launch raises for arguments
-    that it does not take."""
+    """What `blockstep.verify` says."""
     more = list(rungs)
     verifier = Verifier(more=lambda launch: more, runs=False, before=current_launcher())
     with launching(verifier):
