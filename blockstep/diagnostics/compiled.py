@@ -6,6 +6,7 @@ from blockstep.diagnostics.words import Words, argument_fact, element_text, kept
 from blockstep.findings import (
     CompiledFault,
     Disagrees,
+    Party,
     PassBroke,
     Suspect,
     TouchesElsewhere,
@@ -22,7 +23,13 @@ def disagrees(event: Disagrees) -> Words:
     limits = event.limits
     allowed = f"; {limits[0]} to {limits[1]} would be right" if limits else ""
     part = f"{event.count} of {plural(event.total, 'element')}"
-    made = f"what {event.made_by} makes here" if event.made_by else "what is stored here"
+    made = "what is stored here"
+    if event.suspect.rewrite is not None:
+        made = f"`{event.suspect.stage}` rewrites this"
+    elif event.made_by:
+        made = f"what {event.made_by} makes here"
+    stored = event.stored_at
+    related = (Party("the value is stored here", stored),) if stored else ()
     return Words(
         message=f"{_rung(event.rung)} leaves {element} = {event.found}, and the source {event.wanted}",
         label=made,
@@ -35,6 +42,7 @@ def disagrees(event: Disagrees) -> Words:
         argument=event.argument,
         elements=(event.element,),
         count=event.count,
+        related=related,
         details={"rung": event.rung, "total": event.total, **_details(event.suspect)},
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blockstep.findings.model import Element, Severity
+from blockstep.findings.model import Element, Severity, Span
 from blockstep.findings.parts import Argument, Event
 
 
@@ -46,6 +46,7 @@ class Disagrees(Event):
     count: int
     total: int
     made_by: str = ""  # the operation that made the value
+    stored_at: Span | None = None  # where it is stored, if that is elsewhere
     limits: tuple[str, str] | None = None  # the derived bound
     suspect: Suspect = Suspect()
 

@@ -32,3 +32,4 @@ def test_simplify_takes_x_times_0_for_0(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(simplify.RULES, "mul", rule)
     found = verify(times_zero, arguments, grid=(1,), BLOCK=64)
     assert found.first_wrong is not None and found.first_wrong.rung == "after simplify"
+    print(found.finding)

@@ -19,11 +19,14 @@ from blockstep.findings import (
     Suspect,
     Undecided,
 )
+from blockstep.runtime.ladder.bisecting import rewrite_of
 from blockstep.runtime.ladder.compiling import Made
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.memory import Image
 from blockstep.runtime.ladder.outcome import Mismatch, Outcome
 from blockstep.runtime.ladder.writers import Writer, writer_of
+
+AFTER = "after "
 
 
 def finding_of(
@@ -33,7 +36,21 @@ def finding_of(
     if wrong.fault is not None:
         return diagnostics.describe(_fault_event(launch, wrong))
     assert wrong.mismatch is not None
-    return diagnostics.describe(_mismatch_event(launch, wrong, wrong.mismatch))
+    suspect, place = _suspect(launch, wrong, made, wanted)
+    return diagnostics.describe(_mismatch_event(launch, wrong, wrong.mismatch, suspect, place))
+
+
+def _suspect(
+    launch: Launch, wrong: Outcome, made: Made, wanted: Image | None
+) -> tuple[Suspect, Span | None]:
+    """Who is to blame, as far as that can be narrowed down, and the place of it."""
+    if wrong.rung.startswith(AFTER):
+        name = wrong.rung.removeprefix(AFTER)
+        found = rewrite_of(launch, made, name, wanted)
+        if found is None:
+            return Suspect(name), None
+        return Suspect(name, found[0]), found[1]
+    return Suspect(), None
 
 
 def _fault_event(launch: Launch, wrong: Outcome) -> Event:
@@ -50,16 +67,18 @@ def _fault_event(launch: Launch, wrong: Outcome) -> Event:
     )  # fmt: skip
 
 
-def _mismatch_event(launch: Launch, wrong: Outcome, found: Mismatch) -> Event:
+def _mismatch_event(
+    launch: Launch, wrong: Outcome, found: Mismatch, suspect: Suspect, place: Span | None
+) -> Event:
     writer = writer_of(launch, found) or Writer(kernel_span(launch))
     limits = None
     if found.low is not None and found.high is not None:
         limits = value_text(found.low), value_text(found.high)
     return Disagrees(
-        span=writer.span, program=writer.program, callers=writer.callers, rung=wrong.rung,
+        span=place or writer.span, stored_at=writer.span if place else None, program=writer.program, callers=writer.callers, rung=wrong.rung,
         argument=argument_of(launch, found), element=found.element,
         wanted=value_text(found.wanted), found=value_text(found.found), count=found.count,
-        total=found.total, made_by=writer.op, limits=limits, suspect=Suspect(), **_where(launch),
+        total=found.total, made_by=writer.op, limits=limits, suspect=suspect, **_where(launch),
     )  # fmt: skip
 
 
