@@ -49,6 +49,7 @@ class Made:
     launch: Launch
     options: Options
     alter: Callable[[list[passes.Pass]], list[passes.Pass]] | None = None
+    optimised: bool = True  # by LLVM's passes
     _stages: list[Stage] | None = None
     _binaries: dict[bool, Binary] = field(default_factory=dict)
 
@@ -89,7 +90,7 @@ class Made:
         if exact not in self._binaries:
             options = exactly(self.options) if exact else self.options
             module = lower(self.placed.clone(), options)
-            ptx = emit(module.text, options.target, exact=options.exact)
+            ptx = emit(module.text, options.target, exact=options.exact, optimised=self.optimised)
             made = compiler.Compiled(module, ptx, self.placed)
             self._binaries[exact] = binary_of(building.packed(self.launch.made, made, options))
         return self._binaries[exact]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,11 @@ from blockstep.runtime.ladder.compiling import Made
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.memory import Image
 from blockstep.runtime.ladder.outcome import Mismatch, Outcome
+from blockstep.runtime.ladder.suspecting import suspect_of
 from blockstep.runtime.ladder.writers import Writer, writer_of
 
 AFTER = "after "
+PTX = ("ptx, exact", "ptx")
 
 
 def finding_of(
@@ -36,21 +39,35 @@ def finding_of(
     if wrong.fault is not None:
         return diagnostics.describe(_fault_event(launch, wrong))
     assert wrong.mismatch is not None
-    suspect, place = _suspect(launch, wrong, made, wanted)
-    return diagnostics.describe(_mismatch_event(launch, wrong, wrong.mismatch, suspect, place))
+    writer = writer_of(launch, wrong.mismatch)
+    suspect, place, op = _suspect(launch, wrong, made, wanted, writer)
+    writer = writer or Writer(kernel_span(launch))
+    event = _mismatch_event(launch, wrong, wrong.mismatch, suspect, writer)
+    if place is not None and place != event.span:
+        name = f"`{op}`" if op else ""
+        event = replace(event, span=place, stored_at=writer.span, made_by=name, callers=())
+    return diagnostics.describe(event)
 
 
 def _suspect(
-    launch: Launch, wrong: Outcome, made: Made, wanted: Image | None
-) -> tuple[Suspect, Span | None]:
-    """Who is to blame, as far as that can be narrowed down, and the place of it."""
+    launch: Launch, wrong: Outcome, made: Made, wanted: Image | None, writer: Writer | None
+) -> tuple[Suspect, Span | None, str]:
+    """Who is to blame, as far as that can be narrowed down; the place and the operation."""
     if wrong.rung.startswith(AFTER):
         name = wrong.rung.removeprefix(AFTER)
         found = rewrite_of(launch, made, name, wanted)
         if found is None:
-            return Suspect(name), None
-        return Suspect(name, found[0]), found[1]
-    return Suspect(), None
+            return Suspect(name), None, ""
+        return Suspect(name, found[0]), found[1], ""
+    if wrong.rung in PTX and wanted is not None:
+        exact = wrong.rung == PTX[0]
+        stored = None if writer is None else writer.span
+        program = None if writer is None else writer.program
+        suspect, operation = suspect_of(launch, made, exact, wanted, stored, program)
+        if operation is not None and operation.location is not None:
+            return suspect, operation.location.span, operation.name
+        return suspect, None, ""
+    return Suspect(), None, ""
 
 
 def _fault_event(launch: Launch, wrong: Outcome) -> Event:
@@ -68,14 +85,13 @@ def _fault_event(launch: Launch, wrong: Outcome) -> Event:
 
 
 def _mismatch_event(
-    launch: Launch, wrong: Outcome, found: Mismatch, suspect: Suspect, place: Span | None
-) -> Event:
-    writer = writer_of(launch, found) or Writer(kernel_span(launch))
+    launch: Launch, wrong: Outcome, found: Mismatch, suspect: Suspect, writer: Writer
+) -> Disagrees:
     limits = None
     if found.low is not None and found.high is not None:
         limits = value_text(found.low), value_text(found.high)
     return Disagrees(
-        span=place or writer.span, stored_at=writer.span if place else None, program=writer.program, callers=writer.callers, rung=wrong.rung,
+        span=writer.span, program=writer.program, callers=writer.callers, rung=wrong.rung,
         argument=argument_of(launch, found), element=found.element,
         wanted=value_text(found.wanted), found=value_text(found.found), count=found.count,
         total=found.total, made_by=writer.op, limits=limits, suspect=suspect, **_where(launch),
