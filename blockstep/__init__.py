@@ -21,6 +21,7 @@ from blockstep.runtime.compat.async_compile import AsyncCompileMode, FutureKerne
 from blockstep.runtime.compat.compiler import compile
 from blockstep.runtime.redirect import install, uninstall
 from blockstep.runtime.session import machine
+from blockstep.runtime.verifying import verify
 from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 
 __version__ = "0.1.0"
@@ -56,4 +57,5 @@ __all__ = [
     "testing",
     "tools",
     "uninstall",
+    "verify",
 ]

@@ -1,4 +1,4 @@
-"""The command line: `blockstep run | check | debug | dump | profile | ptx | explain`.
+"""The command line: `blockstep run | check | verify | debug | dump | profile | ptx | explain`.
 
 Exit status: 0 clean, 1 an error was found, 2 the script failed or the command line was wrong.
 """
@@ -17,8 +17,9 @@ from blockstep.commands.explaining import EXPLAIN
 from blockstep.commands.profile import PROFILE
 from blockstep.commands.ptx import PTX
 from blockstep.commands.running import CHECK, DEBUG, RUN
+from blockstep.commands.verifying import VERIFY
 
-COMMANDS = {c.name: c for c in (RUN, CHECK, DEBUG, DUMP, PROFILE, PTX, EXPLAIN)}
+COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, DEBUG, DUMP, PROFILE, PTX, EXPLAIN)}
 
 # Options that take a value, of any command that runs a script: what follows one is no script.
 WITH_VALUE = frozenset(

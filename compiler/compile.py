@@ -63,13 +63,13 @@ def count_until(name: str) -> int:
     places = [place for place, other in enumerate(names, 1) if other == base]
     wanted = number or str(len(places))
     if base not in names or not wanted.isdigit() or not 1 <= int(wanted) <= len(places):
-        known = ", ".join(_numbered(names))
+        known = ", ".join(numbered(names))
         raise ValueError(f"no pass is called {name!r}; there are frontend, {known}")
     return places[int(wanted) - 1]
 
 
-def _numbered(names: list[str]) -> list[str]:
-    """The names in order; of those that come several times with their number."""
+def numbered(names: list[str]) -> list[str]:
+    """The names of passes in order; of those that come several times with their number: `cse:2`."""
     return [
         f"{name}:{names[: place + 1].count(name)}" if names.count(name) > 1 else name
         for place, name in enumerate(names)
@@ -115,4 +115,6 @@ def compile_function(function: Function, options: Options, hints: Mapping[str, H
     return Compiled(module, ptx, placed)
 
 
-__all__ = ["Compiled", "compile_function", "count_until", "pipeline", "place", "reasons"]
+__all__ = [
+    "Compiled", "compile_function", "count_until", "numbered", "pipeline", "place", "reasons",
+]  # fmt: skip

@@ -42,11 +42,12 @@ def emit(
     ptx_version: int = PTX_VERSION,
     link_libdevice: bool = True,
     exact: bool = False,
+    optimised: bool = True,
 ) -> str:
     """PTX for `target` (`sm_80`, `sm_90a`, ...), of the ISA version `ptx_version` (84 is 8.4).
 
     Functions `__nv_*` that the text declares are taken from libdevice if `link_libdevice`, and stay
-    external otherwise. Raises ValueError for exact code with relaxed floating-point flags, inline
+    external otherwise. Code that is not `optimised` shows what LLVM's passes change. Raises ValueError for exact code with relaxed floating-point flags, inline
     assembly that cannot be met and text that LLVM does not accept, UnsupportedError where libdevice is needed and not installed."""
     if exact and (relaxed := _RELAXED.search(llvm_text)) is not None:
         raise ValueError(f"exact code has a relaxed operation: {relaxed[0].strip()}")
@@ -57,7 +58,8 @@ def emit(
         with _parse(llvm_text, machine, context) as module:
             if link_libdevice:
                 _link(module, llvm_text, target, exact, machine, context)
-            _optimise(module, machine)
+            if optimised:
+                _optimise(module, machine)
             return str(machine.emit_assembly(module))
 
 

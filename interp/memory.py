@@ -164,12 +164,13 @@ class Storage:
 class AddressSpace:
     """The storages of one launch by address; others of the process join when reached."""
 
-    __slots__ = ("_bases", "_searched", "integers", "storages", "views")
+    __slots__ = ("_bases", "_searched", "integers", "joined", "storages", "views")
 
     def __init__(self) -> None:
         self.storages: list[Storage] = []  # by base
         self.views: list[View] = []
         self.integers: dict[str, int] = {}
+        self.joined: Callable[[Storage], None] | None = None  # told of each one that comes
         self._bases: list[int] = []
         self._searched = False
 
@@ -192,6 +193,8 @@ class AddressSpace:
         at = bisect_right(self._bases, storage.base)
         self._bases.insert(at, storage.base)
         self.storages.insert(at, storage)
+        if self.joined is not None:
+            self.joined(storage)
         return storage
 
     def _join_records(self, storage: Storage) -> None:

@@ -72,14 +72,15 @@ def _options(told: Any, judged: bool, stops: bool) -> Options:
         skip=names(getattr(told, "skip", None)) or frozenset(),
         precision=getattr(told, "precision", False),
         kernel=told.kernel if judged else None,
-        launches=_launches(getattr(told, "launch", None)),
+        launches=launches_of(getattr(told, "launch", None)),
         max_findings=getattr(told, "max_findings", None),
         fail_on=getattr(told, "fail_on", "error"),
         progress=sys.stderr.isatty() and not stops,
     )
 
 
-def _launches(text: str | None) -> tuple[int, int | None] | None:
+def launches_of(text: str | None) -> tuple[int, int | None] | None:
+    """What `--launch N[:M]` asks for. Raises ValueError."""
     if text is None:
         return None
     first, colon, last = text.partition(":")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blockstep.diagnostics import compiled, launches, memory, precision, races, values
+from blockstep.diagnostics import compiled, ladder, launches, memory, precision, races, values
 from blockstep.diagnostics.explain import explain
 from blockstep.diagnostics.render import render, render_all, summary
 from blockstep.diagnostics.words import Words
@@ -18,8 +18,10 @@ from blockstep.findings import (
     KINDS,
     AssertFailed,
     CastLoses,
+    CompiledFault,
     CompileFault,
     Deadlock,
+    Disagrees,
     DividedByZero,
     Event,
     FalseHint,
@@ -34,6 +36,7 @@ from blockstep.findings import (
     NeverWritten,
     OrderDependent,
     OutOfBounds,
+    PassBroke,
     RaceFound,
     ReadBack,
     ReadUnwritten,
@@ -41,6 +44,8 @@ from blockstep.findings import (
     RerunDiffers,
     ShiftTooFar,
     StoresOverlap,
+    TouchesElsewhere,
+    Undecided,
     UndefinedReached,
     UnsupportedUse,
 )
@@ -70,6 +75,11 @@ WORDING: dict[type[Event], Callable[[Any], Words]] = {
     UnsupportedUse: launches.unsupported_use,
     InternalFault: launches.internal_fault,
     MachineFault: compiled.machine_fault,
+    Disagrees: ladder.disagrees,
+    CompiledFault: ladder.compiled_fault,
+    TouchesElsewhere: ladder.touches_elsewhere,
+    PassBroke: ladder.pass_broke,
+    Undecided: ladder.undecided,
 }
 
 

@@ -29,7 +29,7 @@ from blockstep.ir.structure import (
     WHILE,
     YIELD,
 )
-from blockstep.ir.text import dump, names_of
+from blockstep.ir.text import Names, dump, names_of
 from blockstep.ir.verify import verify
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "Layout",
     "Location",
     "Malformed",
+    "Names",
     "Operation",
     "ParseError",
     "Region",

@@ -48,7 +48,7 @@ def type_text(kind: dtype) -> str:
     return kind.name
 
 
-class _Names:
+class Names:
     """A short unique name for each value, in order of appearance."""
 
     def __init__(self) -> None:
@@ -62,21 +62,22 @@ class _Names:
         return name
 
 
-def dump(function: Function, locations: bool = True) -> str:
-    """The text of a function, and of those it calls, callees first."""
+def dump(function: Function, locations: bool = True, names: Names | None = None) -> str:
+    """The text of a function, and of those it calls, callees first. With `names`, values keep the
+    names that they have there."""
     texts = [dump(callee, locations) for callee in function.callees]
-    texts.append(_function(function, _Names(), locations))
+    texts.append(_function(function, names or Names(), locations))
     return "\n".join(texts)
 
 
 def names_of(function: Function) -> dict[Value, str]:
     """What `dump` calls each value of a function."""
-    names = _Names()
+    names = Names()
     _function(function, names, locations=False)
     return names.of
 
 
-def _function(function: Function, names: _Names, locations: bool) -> str:
+def _function(function: Function, names: Names, locations: bool) -> str:
     parameters = ", ".join(f"{names(p)}: {_held(p)}" for p in function.parameters)
     results = ", ".join(map(type_text, function.results))
     constants = _attributes(function.constants)
@@ -85,12 +86,12 @@ def _function(function: Function, names: _Names, locations: bool) -> str:
     return "\n".join(lines)
 
 
-def _operations(region: Region, names: _Names, depth: int, locations: bool) -> Iterator[str]:
+def _operations(region: Region, names: Names, depth: int, locations: bool) -> Iterator[str]:
     for operation in region.operations:
         yield from _operation(operation, names, depth, locations)
 
 
-def _operation(operation: Operation, names: _Names, depth: int, locations: bool) -> Iterator[str]:
+def _operation(operation: Operation, names: Names, depth: int, locations: bool) -> Iterator[str]:
     indent = "  " * depth
     operands = ", ".join(names(v) for v in operation.operands)
     head = operation.name + (f" {operands}" if operands else "")

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from blockstep.compiler.passes.distance import are_apart, lies_inside
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.compiler.passes.ordering import WRITES, roots_of
 from blockstep.ir import Function, Layout, Operation, Region, Value
 from blockstep.ir.layout import rank
@@ -133,9 +134,10 @@ class _Walk:
         if not self.may_be_written(roots):
             return
         before = state.writes if operation.name in READS else state.writes + state.reads
-        if any(self.meet(operation, roots, other) for other in before):
+        if any(self.meet(operation, roots, other) for other in before) and left():
             barrier = Operation(OPS["barrier"], [], [], {}, location=operation.location)
             barrier.insert_before(operation)
+            spend(operation)
             state.reads.clear()
             state.writes.clear()
         if operation.name in READS:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockstep.compiler.passes.effects import is_pure
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.ir import Function, Operation, Region, Value
 from blockstep.language.constant import unwrap
 
@@ -30,9 +31,10 @@ def _region(region: Region, outer: Known) -> None:
         if is_pure(operation):
             key = _key(operation)
             earlier = known.setdefault(key, operation)
-            if earlier is not operation:
+            if earlier is not operation and left():
                 _take_names(operation.results, earlier.results)
                 operation.replace_with(earlier.results)
+                spend(operation)
             continue
         for inner in operation.regions:
             _region(inner, known)

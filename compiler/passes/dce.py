@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockstep.compiler.passes.effects import is_removable
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.ir import FOR, IF, Function, Operation, Region
 
 
@@ -26,8 +27,11 @@ def _sweep(region: Region) -> bool:
     for operation in reversed(list(region.operations)):
         if operation is region.terminator:
             continue
+        if not left():
+            return False
         if not any(r.uses for r in operation.results) and is_removable(operation):
             operation.erase()
+            spend(operation)
             changed = True
             continue
         for inner in operation.regions:
@@ -48,18 +52,24 @@ def _drop_carried(loop: Operation) -> bool:
         for i, result in enumerate(loop.results)
         if not result.uses and all(use == (last, i) for use in body.arguments[i + 1].uses)
     ]
+    if not dead or not left():
+        return False
     for i in reversed(dead):
         last.drop_operand(i)
         loop.drop_operand(i + 3)
         loop.drop_result(i)
         body.drop_argument(i + 1)
-    return bool(dead)
+    spend(loop)
+    return True
 
 
 def _drop_results(choice: Operation) -> bool:
     dead = [i for i, result in enumerate(choice.results) if not result.uses]
+    if not dead or not left():
+        return False
     for i in reversed(dead):
         for region in choice.regions:
             region.terminator.drop_operand(i)
         choice.drop_result(i)
-    return bool(dead)
+    spend(choice)
+    return True

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockstep.compiler.layouts.shared import SharedLayout
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.ir import DOT_WAIT, Function, Operation, flight
 
 
@@ -20,8 +21,9 @@ class Flight:
         """Placed IR in and out."""
         for operation in list(function.walk()):
             if operation.name == "dot" and isinstance(operation.operands[1].layout, SharedLayout):
-                if _plain_sums(operation):
+                if _plain_sums(operation) and left():
                     _leave(operation)
+                    spend(operation)
 
 
 def _plain_sums(operation: Operation) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockstep.compiler.passes.effects import is_pure
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.ir import FOR, WHILE, Function, Operation, Region, Value
 
 
@@ -33,7 +34,9 @@ def _region(region: Region) -> None:
 def _hoist(loop: Operation, body: Region) -> None:
     inside: set[Value] = set(body.arguments)
     for operation in list(body.operations):
-        if is_pure(operation) and not any(v in inside for v in operation.operands):
+        fixed = is_pure(operation) and not any(v in inside for v in operation.operands)
+        if fixed and left():
             operation.move_before(loop)
+            spend(operation)
         else:
             inside.update(operation.results)

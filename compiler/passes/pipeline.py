@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.compiler.passes.prefetch import Prefetch, parts_of, prefetches, slice_of
 from blockstep.ir import (
     ASYNC_COMMIT,
@@ -64,8 +65,9 @@ class Pipeline:
                 told = operation.attributes.get("num_stages")
                 stages = self.stages if told is None else int(told)
                 found = prefetches(operation, self.capability >= 90)
-                if stages > 1 and found:
+                if stages > 1 and found and left():
                     _Pipelining(operation, found, stages).run()
+                    spend(operation)
 
 
 @dataclass(slots=True)

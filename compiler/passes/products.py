@@ -15,6 +15,7 @@ from typing import Any
 
 from blockstep import language as tl
 from blockstep.compiler.frontend.recorder import Recorder
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.ir import Function, Operation, Region
 from blockstep.language import types as ty
 from blockstep.language.op import machine
@@ -50,6 +51,8 @@ class Products:
 
 def _replace(operation: Operation, write: Callable[..., Any]) -> None:
     """The operation becomes what `write` records for its operands and attributes."""
+    if not left():
+        return
     recorder, region = Recorder(), Region()
     recorder.location = operation.location
     token = machine.set(recorder)
@@ -63,6 +66,7 @@ def _replace(operation: Operation, write: Callable[..., Any]) -> None:
         new.insert_before(operation)
     made.name = operation.results[0].name
     operation.replace_with([made])
+    spend(operation)
 
 
 def _plain_dot(operation: Operation, a: Any, b: Any, acc: Any = None) -> Any:

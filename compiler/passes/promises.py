@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.ir import Function, Operation
 
 
@@ -17,8 +18,9 @@ class Promises:
     def apply(self, function: Function) -> None:
         """Changes operands alone."""
         for operation in list(function.walk()):
-            if operation.name == "hint" and len(operation.operands[0].uses) > 1:
+            if operation.name == "hint" and len(operation.operands[0].uses) > 1 and left():
                 _spread(operation)
+                spend(operation)
 
 
 def _spread(promise: Operation) -> None:

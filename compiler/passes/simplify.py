@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from blockstep.compiler.passes.effects import is_plain
 from blockstep.compiler.passes.fold import constant_of, folded, make_constant
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.ir import FOR, IF, Function, Operation, Region, Value
 
 Rule = Callable[[Operation], list[Value] | None]
@@ -40,16 +41,20 @@ def _region(region: Region) -> bool:
 
 
 def _simplified(operation: Operation) -> bool:
+    if not left():
+        return False
     number = folded(operation)
     if number is not None:
         kind = operation.results[0].type
         operation.replace_with([make_constant(number, kind, operation)])
+        spend(operation)
         return True
     rule = RULES.get(operation.name)
     values = None if rule is None else rule(operation)
     if values is None:
         return False
     operation.replace_with(values)
+    spend(operation)
     return True
 
 
@@ -134,10 +139,13 @@ def _unchanged(loop: Operation) -> None:
     (body,) = loop.regions
     for i, yielded in enumerate(body.terminator.operands):
         argument, before = body.arguments[i + 1], loop.operands[i + 3]
-        if yielded is argument:
+        if yielded is argument and left():
+            used = len(argument.uses) > 1 or bool(loop.results[i].uses)
             argument.replace_with(before)
             body.terminator.set_operand(i, argument)
             loop.results[i].replace_with(before)
+            if used:
+                spend(loop)
 
 
 RULES: dict[str, Rule] = {

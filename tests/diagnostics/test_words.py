@@ -48,7 +48,9 @@ from blockstep.findings import (
     Waiter,
     compiled,
     events,
+    ladder,
 )
+from tests.diagnostics.compiled_events import COMPILED
 from tests.diagnostics.places import Source, source_file
 
 KERNEL = """
@@ -365,6 +367,7 @@ EVENTS: list[tuple[Event, str, Severity, str]] = [
         Severity.ERROR,
         "PTX line 80: st.shared.b32 [%r2], %r3;",
     ),
+    *COMPILED,
 ]
 NAMES = [f"{type(event).__name__}-{n}" for n, (event, *_) in enumerate(EVENTS)]
 
@@ -386,7 +389,7 @@ def test_no_message_has_an_address_or_the_word(
 
 
 def test_every_class_of_event_has_words_and_a_case_here() -> None:
-    named = [*vars(events).values(), *vars(compiled).values()]
+    named = [*vars(events).values(), *vars(compiled).values(), *vars(ladder).values()]
     found = [c for c in named if isinstance(c, type) and issubclass(c, Event)]
     classes = set(found) - {Event}
     assert classes == set(WORDING) == {type(event) for event, *_ in EVENTS}

@@ -28,12 +28,19 @@ def entry(
     Raises UnsupportedError for what cannot be compiled, PTXASError for what the assembler does not
     take."""
     compiled = compile_function(made, options, hints)
+    cubin = _cubin(compiled.ptx, options.target) if assembled else None
+    return packed(made, compiled, options, cubin)
+
+
+def packed(
+    made: Function, compiled: Compiled, options: Options, cubin: bytes | None = None
+) -> store.Entry:
+    """What the compiler made of a function, as it is kept."""
     texts = {
         "ir": dump(made), "placed": dump(compiled.placed),
         "llir": compiled.module.text, "ptx": compiled.ptx,
     }  # fmt: skip
     parts = {name: text.encode() for name, text in texts.items()}
-    cubin = _cubin(compiled.ptx, options.target) if assembled else None
     if cubin is not None:
         parts["cubin"] = cubin
     return store.Entry(_told(compiled, options), parts)
@@ -74,4 +81,4 @@ def _span(span: Span) -> list[Any]:
     return [span.file, span.line, span.column, span.end_line, span.end_column, span.function]
 
 
-__all__ = ["entry"]
+__all__ = ["entry", "packed"]

@@ -54,7 +54,7 @@ def _code(
 
         entry = building.entry(made, chosen, hints, assembled)
         kept.save(key, entry)
-    return _binary(entry)
+    return binary_of(entry)
 
 
 def options_of(options: Mapping[str, Any], function: JITFunction) -> Options:
@@ -127,7 +127,8 @@ def param_of(kind: Any, name: str, box: list[Any] | None) -> Param:
     return Param("tensor_map", name, told)
 
 
-def _binary(entry: store.Entry) -> Binary:
+def binary_of(entry: store.Entry) -> Binary:
+    """Kept code as a launch takes it."""
     told = entry.metadata
     texts = {k: v.decode() for k, v in entry.parts.items() if k != "cubin"}
     parameters = tuple(param_of(*known) for known in told["parameters"])
@@ -143,4 +144,6 @@ def _binary(entry: store.Entry) -> Binary:
     )
 
 
-__all__ = ["FAULTS", "compile_for_gpu", "compile_for_ptx", "hints_of", "options_of"]
+__all__ = [
+    "FAULTS", "binary_of", "compile_for_gpu", "compile_for_ptx", "hints_of", "options_of",
+]  # fmt: skip

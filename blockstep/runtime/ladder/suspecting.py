@@ -1,0 +1,89 @@
+"""Who makes compiled code wrong where every pass keeps the result on the grid machine.
+
+In turn: is the code right without one of the passes that are there for speed alone? Is it right
+without LLVM's own passes? And which operation is the first whose value goes wrong; which lines of
+PTX did it become?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from blockstep.errors import TritonError
+from blockstep.findings import Program, Span, Suspect
+from blockstep.interp.ptx.parser import parse
+from blockstep.interp.ptx.syntax import Statement
+from blockstep.ir import Operation
+from blockstep.runtime.ladder.compiling import Made, PassFailed, without
+from blockstep.runtime.ladder.judging import judged
+from blockstep.runtime.ladder.launch import Launch
+from blockstep.runtime.ladder.machines import Ptx
+from blockstep.runtime.ladder.memory import Image
+from blockstep.runtime.ladder.probing import first_wrong
+from blockstep.runtime.ladder.rung import Broken, NotRun
+
+OPTIONAL = ("pipeline", "flight", "licm", "cse:1", "cse:2", "cse:3", "simplify", "dce:1", "dce:2")
+"""Passes without which code is as right, only slower: those that change most come first."""
+
+
+def suspect_of(
+    launch: Launch,
+    made: Made,
+    exact: bool,
+    wanted: Image,
+    stored: Span | None,
+    program: Program | None,
+) -> tuple[Suspect, Operation | None]:
+    """Who is to blame for the PTX, and the first operation that goes wrong, if it can be told.
+    Memory is as it was before the launch."""
+    culprit = next(
+        (n for n in _candidates(made) if is_right(launch, without(made, n), exact, wanted)), ""
+    )
+    stage = "lowering"
+    if not culprit and is_right(
+        launch, replace(made, optimised=False, _binaries={}), exact, wanted
+    ):
+        stage = "LLVM"
+    operation = None
+    if program is not None:
+        operation = first_wrong(launch, made, exact, stored, program)
+    place = stored
+    if operation is not None and operation.location is not None:
+        place = operation.location.span
+    lines = tuple(ptx_lines(str(made.binary(exact).asm["ptx"]), place)) if place else ()
+    return Suspect(stage, without=culprit, lines=lines), operation
+
+
+def _candidates(made: Made) -> list[str]:
+    changed = {s.name for s in made.stages if s.changed}
+    return [name for name in OPTIONAL if name in changed]
+
+
+def is_right(launch: Launch, made: Made, exact: bool, wanted: Image) -> bool:
+    """Whether code that was made otherwise leaves what is wanted. Memory is put back."""
+    rung = Ptx(made, exact)
+    try:
+        ran = rung.run(launch)
+        return not ran.faults and judged(launch, rung, wanted).status.passed
+    except (NotRun, Broken, PassFailed, TritonError):
+        return False
+    finally:
+        launch.memory.restore()
+
+
+def ptx_lines(text: str, span: Span) -> Iterator[str]:
+    """The instructions that a place of the source became, with their line numbers."""
+    module = parse(text)
+    files = {number for number, name in module.files.items() if span.file.endswith(name)}
+    for function in module.functions.values():
+        for statement in function.body or ():
+            if not isinstance(statement, Statement) or statement.location is None:
+                continue
+            at = statement.location
+            if at.file in files and at.line == span.line and at.column in (0, span.column):
+                number = statement.instruction.line
+                yield f"{number}: {module.lines[number - 1].strip()}"
+
+
+__all__ = ["is_right", "ptx_lines", "suspect_of"]

@@ -1,0 +1,107 @@
+"""`verify`: what each rung says of clean launches, and that memory is as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import blockstep as triton
+import blockstep.language as tl
+from blockstep.runtime.ladder import Status, verify
+
+
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask)
+    tl.store(out_ptr + offs, x + tl.load(y_ptr + offs, mask=mask), mask=mask)
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + offs, e / tl.sum(e, axis=0))
+
+
+@triton.jit
+def ticket(counter_ptr, out_ptr):
+    at = tl.atomic_add(counter_ptr, 1)
+    tl.store(out_ptr + at, tl.program_id(0))
+
+
+@triton.jit
+def through_table(table_ptr, out_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x_ptr = tl.load(table_ptr + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    x = tl.load(x_ptr + offs)
+    tl.store(x_ptr + offs, x + 1.0)
+    tl.store(out_ptr + tl.program_id(0) * BLOCK + offs, x)
+
+
+def test_an_exact_kernel_is_equal_on_every_rung() -> None:
+    x, y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+    found = verify(add, (x, y, np.zeros(1000, np.float32), 1000), grid=(8,), BLOCK=128)
+    assert found.passed, str(found)
+    assert {o.status for o in found.outcomes[:-1]} == {Status.EQUAL, Status.SAME}
+    names = [o.rung for o in found.outcomes]
+    assert names[:3] == ["step", "grid", "after inline"]
+    assert names[-3:] == ["ptx, exact", "ptx", "gpu"]
+
+
+def test_without_a_device_the_last_rung_says_so() -> None:
+    x = np.zeros(128, np.float32)
+    found = verify(add, (x, x, np.zeros(128, np.float32), 128), grid=(1,), BLOCK=128)
+    assert found.outcome("gpu").status is Status.NOT_RUN
+    assert found.outcome("gpu").text == "no GPU"
+
+
+def test_an_approximate_function_is_within_its_bound() -> None:
+    x = np.random.default_rng(0).normal(size=(4, 256)).astype(np.float32)
+    found = verify(softmax, (x, np.zeros_like(x)), grid=(4,), BLOCK=256)
+    assert found.passed, str(found)
+    assert found.outcome("ptx").status is Status.WITHIN
+    assert found.outcome("ptx").ulps > 0
+
+
+def test_arguments_are_as_they_were() -> None:
+    x, out = np.arange(256, dtype=np.float32), np.full(256, 7, np.float32)
+    verify(add, (x, x, out, 256), grid=(2,), BLOCK=128)
+    assert (out == 7).all() and (x == np.arange(256)).all()
+
+
+def test_memory_behind_a_table_of_addresses_is_put_back() -> None:
+    parts = [np.full(64, i, np.float32) for i in range(3)]
+    table = np.array([p.ctypes.data for p in parts], np.int64)
+    found = verify(through_table, (table, np.zeros((3, 64), np.float32)), grid=(3,), BLOCK=64)
+    assert found.outcome("ptx").status is Status.EQUAL, str(found)
+    assert all((p == i).all() for i, p in enumerate(parts))
+
+
+def test_what_order_decides_is_compared_as_a_set() -> None:
+    counter, out = np.zeros(1, np.int32), np.zeros(64, np.int32)
+    found = verify(ticket, (counter, out), grid=(64,))
+    assert found.passed, str(found)
+
+
+def test_views_of_one_array_keep_their_places() -> None:
+    x = np.arange(512, dtype=np.float32)
+    found = verify(add, (x[:256], x[:256], x[256:], 256), grid=(2,), BLOCK=128)
+    assert found.passed, str(found)
+
+
+def test_strided_rows_are_compared_by_element() -> None:
+    out: Any = np.zeros((4, 300), np.float32)[:, :256]
+    x = np.random.default_rng(1).normal(size=(4, 256)).astype(np.float32)
+    found = verify(softmax, (x, out.reshape(-1)[: 4 * 256]), grid=(4,), BLOCK=256)
+    assert found.passed, str(found)
+
+
+def test_a_race_of_the_source_is_no_finding_of_the_compiler() -> None:
+    x = np.arange(512, dtype=np.float32)
+    found = verify(add, (x[:256], x[1:257], x[256:], 256), grid=(2,), BLOCK=128)
+    assert found.finding is None and not found.passed
+    assert "the source has an error" in str(found) and "race" in str(found)
