@@ -32,8 +32,8 @@ def run_binary(binary: Binary, bound: Bound, grid: Grid, **options: Any) -> Ran:
     text = binary.asm.get("ptx", binary.image)
     if not isinstance(text, str):
         raise TypeError(f"{binary.name}: there is no PTX text to run")
-    arguments, record = arguments_for(binary, bound)
     x, y, z = grid
+    arguments, record = arguments_for(binary, bound, x * y * z)
     report = run_ptx(
         text, binary.name, (x * binary.num_ctas, y, z), (binary.threads,), arguments,
         shared=binary.shared, cluster=binary.cluster_shape, space=bound.space, **options,
