@@ -102,6 +102,26 @@ def test_descriptors_are_tensor_maps_or_taken_apart(triton: Triton, arch: str) -
     assert np.array_equal(out, wanted)
 
 
+@blockstep.jit(noinline=True)
+def kept(flag, k, h, p):
+    tl.store(p, h)
+    return k + flag, h + 1
+
+
+@blockstep.jit
+def calling(out, p, n, flag: tl.int1, k: tl.int8, h: tl.float16):  # type: ignore[valid-type]
+    for j in range(n):
+        number, half = kept(flag, k, h, p + j)
+        tl.store(out + j, number + half)
+
+
+def test_small_integers_reach_a_function_that_is_kept(triton: Triton) -> None:
+    out, p = np.zeros(4, np.float32), np.zeros(4, np.float16)
+    run(triton, calling, (out, p, 3, True, -3, 0.5), (1,))
+    assert out.tolist() == [-0.5, -0.5, -0.5, 0]
+    assert p.tolist() == [0.5, 0.5, 0.5, 0]
+
+
 @blockstep.jit
 def unknown(x):
     tl.store(x, WHERE)  # noqa: F821
