@@ -22,7 +22,7 @@ from blockstep.options import Options
 from blockstep.runtime import factories, redirect, session
 
 VARIABLE = "BLOCKSTEP_CHILD"
-_CHILD = str(Path(__file__).with_name("child"))
+FOLDER = str(Path(__file__).with_name("child"))
 
 
 class Children:
@@ -40,7 +40,7 @@ class Children:
             }
         )
         path = os.environ.get("PYTHONPATH")
-        os.environ["PYTHONPATH"] = _CHILD + (os.pathsep + path if path else "")
+        os.environ["PYTHONPATH"] = FOLDER + (os.pathsep + path if path else "")
         os.register_at_fork(after_in_child=_forked)
 
     def collect(self, into: session.Session) -> None:

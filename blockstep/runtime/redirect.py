@@ -125,7 +125,7 @@ class Redirect(importlib.metadata.DistributionFinder):
         if not fullname.startswith("triton."):
             return None
         _refuse(fullname)
-        module = _resolve(fullname)
+        module = resolve(fullname)
         if module is None:
             return None
         loader = AliasLoader(fullname, module)
@@ -180,7 +180,7 @@ def _refuse(fullname: str) -> None:
             )
 
 
-def _resolve(fullname: str) -> ModuleType | None:
+def resolve(fullname: str) -> ModuleType | None:
     """Our module of that name, or None if there is none."""
     if fullname in ALIASES:
         return importlib.import_module(ALIASES[fullname])

@@ -31,6 +31,7 @@ from blockstep.interp.ptx.isa.registry import (
 )
 from blockstep.interp.ptx.layout import Layout
 from blockstep.interp.ptx.liveness import Live
+from blockstep.interp.ptx.parameters import COPY
 from blockstep.interp.ptx.parser import parse
 from blockstep.interp.ptx.specials import MOVING, width_of
 from blockstep.interp.ptx.steps import Effect, Step, computing, guarded
@@ -340,7 +341,7 @@ class Decoder:
         self._guard = guard, statement.negated
         if maker is not None:
             return guarded(maker(i, self), guard, statement.negated)
-        if i.opcode == flow.COPY:
+        if i.opcode == COPY:
             return self._copy(i, guard, statement.negated)
         try:
             found = form(i)

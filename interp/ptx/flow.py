@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from blockstep.interp.ptx.faults import Malformed, NotSupported, Place
-from blockstep.interp.ptx.isa.registry import WIDTH, Instruction
+from blockstep.interp.ptx.isa.registry import Instruction
+from blockstep.interp.ptx.parameters import completed, held, parameter_access
 from blockstep.interp.ptx.syntax import (
     Address,
     Function,
@@ -30,7 +31,6 @@ from blockstep.interp.ptx.syntax import (
     Variable,
 )
 
-COPY = "copy.parameter"  # an opcode of our own: a parameter of an inlined call, or out of it
 CARRY = Register("%cc", "pred")
 _BARRIERS = ("bar", "barrier")
 _NO_RESULT = frozenset({"bra", "brx", "nanosleep", "setmaxnreg", "griddepcontrol", "ret"})
@@ -72,8 +72,9 @@ def blocks_of(module: Module, entry: str) -> Flow:
     if function is None or function.body is None or not function.is_entry:
         raise Malformed(f"there is no kernel {entry}", 1)
     inliner = _Inliner(module)
-    nodes = list(_around_barriers(inliner.expand(function, "", {}, None, ())))
-    return Flow(_ordered(_cut(nodes, inliner.targets)), inliner.variables)
+    nodes = completed(list(inliner.expand(function, "", {}, None, ())))
+    inlined = list(_around_barriers(nodes))
+    return Flow(_ordered(_cut(inlined, inliner.targets)), inliner.variables)
 
 
 class _Inliner:
@@ -123,7 +124,7 @@ class _Inliner:
         elif i.opcode == "call":
             yield from self.call(statement, stack)
         elif i.opcode in ("ld", "st") and "param" in {m.split("::")[0] for m in i.modifiers}:
-            yield from _parameter_access(statement, slots)
+            yield from parameter_access(statement, slots)
         else:
             yield statement
 
@@ -134,7 +135,7 @@ class _Inliner:
         if callee is None:
             raise NotSupported("an indirect call", Place(i.line))
         if callee.body is None:
-            ends = _held(results, callee.results), target, _held(given, callee.parameters)
+            ends = held(results, callee.results), target, held(given, callee.parameters)
             yield replace(statement, instruction=replace(i, operands=ends))
             return
         self.calls += 1
@@ -151,15 +152,6 @@ class _Inliner:
             yield replace(statement, instruction=jump, negated=not statement.negated)
         yield from self.expand(callee, prefix, names, after, stack)
         yield Label(after)
-
-
-def _held(actual: tuple[Any, ...], formal: list[Variable]) -> tuple[Any, ...]:
-    """The registers that stand for parameters of a function that the machine itself has."""
-    found = []
-    for one, parameter in zip(actual, formal, strict=True):
-        size = WIDTH[parameter.type] // 8
-        found.append(Register(f"{one.name}+0:{size}", f"b{8 * size}"))
-    return tuple(found)
 
 
 def _renamer(prefix: str, names: dict[str, Any]) -> Callable[[Statement], Statement]:
@@ -185,24 +177,6 @@ def _renamer(prefix: str, names: dict[str, Any]) -> Callable[[Statement], Statem
         return replace(statement, instruction=made, guard=guard)
 
     return rename
-
-
-def _parameter_access(statement: Statement, slots: set[Any]) -> Iterator[Statement]:
-    """`ld.param` and `st.param` of memory between functions: copies between registers."""
-    i = statement.instruction
-    at = 1 if i.opcode == "ld" else 0
-    address = i.operands[at]
-    if not isinstance(address.base, Symbol) or address.base.name not in slots:
-        yield statement  # the kernel's own parameters
-        return
-    type = i.types[-1]
-    width = max(int(type[1:]) // 8, 1)
-    others = i.operands[1 - at]
-    for number, other in enumerate(others if isinstance(others, tuple) else (others,)):
-        name = f"{address.base.name}+{address.offset + number * width}:{width}"
-        memory = Register(name, f"b{8 * width}")
-        ends = (other, memory) if i.opcode == "ld" else (memory, other)
-        yield replace(statement, instruction=Instruction(COPY, (type,), (type,), i.line, ends))
 
 
 def is_barrier(i: Instruction) -> bool:

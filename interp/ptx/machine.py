@@ -21,7 +21,7 @@ from blockstep.interp.memory import AddressSpace
 from blockstep.interp.ptx.batch import Batch, Dim3, Watcher
 from blockstep.interp.ptx.decode import Program, decoded
 from blockstep.interp.ptx.divergence import Scheduler
-from blockstep.interp.ptx.faults import Malformed, Report
+from blockstep.interp.ptx.faults import NOWHERE, NotSupported, Report
 from blockstep.interp.ptx.isa.registry import WIDTH
 from blockstep.interp.ptx.layout import nbytes
 from blockstep.interp.ptx.races import SharedRaces
@@ -152,7 +152,7 @@ class _Launch:
             return (one.value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
         if isinstance(one, Symbol) and one.name in self.symbols:
             return (self.symbols[one.name] + one.offset).to_bytes(width, "little")
-        raise Malformed(f"{one} cannot begin a variable", 0)
+        raise NotSupported(f"{one} in what a variable begins with", NOWHERE)
 
     def _packed(self, arguments: Sequence[Any]) -> bytes:
         layout = self.program.layout

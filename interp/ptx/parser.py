@@ -8,6 +8,7 @@ assembler (`.pragma`, `.section`) are read over. `.loc` and its like end with th
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from blockstep.interp.ptx.faults import Malformed
@@ -146,8 +147,7 @@ class _Parser:
         while self.next.text in (".attribute", ".noreturn"):
             self.take()
             if self.has("("):
-                while not self.has(")"):
-                    self.take()
+                self.names(")")
         results = self.parameters() if self.next.text == "(" else []
         name = self.take().text
         parameters = self.parameters() if self.next.text == "(" else []
@@ -249,14 +249,15 @@ class _Parser:
             assert made.body is not None
             made.body.append(Label(str(name)))
 
-    def names(self) -> list[str]:
+    def names(self, end: str = ";") -> list[str]:
         found = []
-        while not self.has(";"):
+        while not self.has(end):
             found.append(self.take().text)
             self.has(",")
         return found
 
     def directive(self, made: Function) -> None:
+        self.unglue()
         one = self.take()
         if one.text == ".loc":
             self.loc(one)
@@ -267,9 +268,16 @@ class _Parser:
         elif one.text == ".file":
             self.file(one)
         elif one.text[1:] in _SPACES:
-            made.variables += self.variables(one.text[1:])
+            made.variables += self.own(self.variables(one.text[1:]))
         else:
             raise Malformed(f"the directive {one.text!r} is not known", one.line)
+
+    def unglue(self) -> None:
+        """`.reg.b32` is two words here, as `.reg .b32` is."""
+        one = self.next
+        words = one.text[1:].split(".")
+        if len(words) > 1:
+            self.left[self.at : self.at + 1] = [Token("word", f".{w}", one.line) for w in words]
 
     def loc(self, one: Token) -> None:
         words = self.rest_of_line(one.line)
@@ -303,6 +311,17 @@ class _Parser:
         outermost = len(self.scopes) == 1
         self.scopes[-1][name] = Register(name if outermost else f"{name}#{self.numbers[-1]}", type)
 
+    def own(self, found: list[Variable]) -> list[Variable]:
+        """Parameters of a call are those of its block: the next call's may have the same names."""
+        if len(self.scopes) == 1:
+            return found
+        for at, one in enumerate(found):
+            if one.space == "param":
+                name = f"{one.name}#{self.numbers[-1]}"
+                self.scopes[-1][one.name] = name
+                found[at] = replace(one, name=name)
+        return found
+
     def resolved(self, name: str) -> Register | str:
         for scope in reversed(self.scopes):
             if name in scope:
@@ -329,6 +348,9 @@ class _Parser:
                 type = one[1:]
             elif one in (".v2", ".v4"):
                 vector = int(one[2:])
+            elif one == ".attribute":
+                self.need("(")
+                self.names(")")
             elif one in (".ptr", ".global", ".shared", ".const", ".local", ".volatile"):
                 continue
             else:
@@ -355,15 +377,22 @@ class _Parser:
 
     def initial(self) -> tuple[Any, ...]:
         if not self.has("{"):
-            return (self.operand(),)
+            return (self.value(),)
         found: list[Any] = []
         while not self.has("}"):
-            if self.next.text == "{":
-                found += self.initial()
-            else:
-                found.append(self.operand())
+            found += self.initial() if self.next.text == "{" else [self.value()]
             self.has(",")
         return tuple(found)
+
+    def value(self) -> Any:
+        """A part of what a variable begins with; addresses are generic in any case."""
+        if self.next.text != "generic":
+            return self.operand()
+        self.take()
+        self.need("(")
+        found = self.operand()
+        self.need(")")
+        return found
 
     # statements
 

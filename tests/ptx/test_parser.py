@@ -81,3 +81,14 @@ def test_what_follows_a_loop_stands_behind_it() -> None:
 def test_a_carry_goes_from_one_addition_to_the_next() -> None:
     body = "add.cc.u32 %r2, %r0, 0xffffffff; addc.u32 %r1, 0, 0;"
     assert each(body, threads=4).tolist() == [0, 1, 1, 1]
+
+
+def test_a_type_may_be_glued_to_its_directive() -> None:
+    assert each("{.reg.b32 t; mov.b32 t, 7; mov.b32 %r1, t;}", threads=1).tolist() == [7]
+
+
+def test_a_variable_may_hold_the_address_of_another() -> None:
+    declared = """.global .attribute(.managed) .align 4 .u32 five = 5;
+        .global .align 8 .u64 there[2] = {0, generic(five)};"""
+    body = """{ .reg .b64 t; ld.global.u64 t, [there+8]; ld.u32 %r1, [t]; }"""
+    assert each(body, threads=1, globals=declared).tolist() == [5]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from blockstep.compiler.faults import FAULTS as FAULTS
+from blockstep.compiler.faults import SCRATCH as SCRATCH
 from blockstep.findings import Span
 
 Kind = Literal[
@@ -24,6 +25,8 @@ SIZES: dict[Kind, int] = {
     "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "tensor_map": 128,
 }  # fmt: skip
 TENSOR_MAP_ALIGNMENT = 64
+NULL = "$null"
+"""The name of a hidden parameter that is a null pointer."""
 
 Value = int | str
 """A number, or the name of the argument that holds it: `n`, `pair[0]`, `desc.shape[1]`."""
@@ -53,7 +56,7 @@ class Param:
 
     `name` says where its value is from: a parameter of the jit function (`x`), an item of a tuple
     (`pair[0]`, `point.x`), a part of a descriptor (`desc`: its address; `desc.shape[0]`,
-    `desc.strides[0]`), or `FAULTS`. A tensor map has its `box`."""
+    `desc.strides[0]`), `SCRATCH`, `NULL` or `FAULTS`. A tensor map has its `box`."""
 
     kind: Kind
     name: str
@@ -76,7 +79,8 @@ class Site:
 class Binary:
     """One compiled kernel. `image` is a cubin (bytes) or PTX (text); `name` is its entry point.
 
-    `shared` is dynamic shared memory in bytes. With `num_ctas` > 1 a program instance is a cluster
+    `shared` is dynamic shared memory in bytes; `scratch` is global memory that a launch has to give
+    to each CTA, in bytes. With `num_ctas` > 1 a program instance is a cluster
     of that many CTAs; `cluster` says so for kernels whose program instances are the CTAs of a
     cluster. `writes`: the parameters (of the jit function) whose arrays the kernel may write; None
     where that is not known. `asm` has the stages for `CompiledKernel.asm`."""
@@ -92,11 +96,22 @@ class Binary:
     launch_cooperative_grid: bool = False
     writes: frozenset[str] | None = None
     sites: tuple[Site, ...] = ()
+    scratch: int = 0
     asm: Mapping[str, str | bytes] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if any(p.name == FAULTS for p in self.parameters[:-1]):
             raise ValueError(f"{self.name}: the fault record is the last parameter")
+
+    @property
+    def passed(self) -> tuple[Param, ...]:
+        """The parameters that are of the launch's arguments, without the hidden ones."""
+        return tuple([p for p in self.parameters if p.name not in (FAULTS, SCRATCH, NULL)])
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether the last parameter is the fault record."""
+        return bool(self.parameters) and self.parameters[-1].name == FAULTS
 
     @property
     def threads(self) -> int:

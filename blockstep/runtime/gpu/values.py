@@ -13,7 +13,7 @@ from typing import Any
 
 from blockstep.interp.memory import View
 from blockstep.runtime.arguments import Argument, Bound
-from blockstep.runtime.gpu.binary import FAULTS, Binary, Box, Value
+from blockstep.runtime.gpu.binary import Binary, Box, Value
 from blockstep.runtime.gpu.failures import GPUError
 from blockstep.runtime.gpu.tensor_map import Tiled
 
@@ -78,6 +78,7 @@ def _place(argument: Argument, here: str, found: dict[str, str]) -> None:
         found[argument.name] = here
         return
     found[argument.name] = f"{here}[0]"
+    found[f"{argument.name}.padding"] = repr(argument.value.padding == "nan")
     for axis in range(len(argument.value.shape)):
         found[f"{argument.name}.shape[{axis}]"] = f"{here}[1][{axis}]"
         found[f"{argument.name}.strides[{axis}]"] = f"{here}[2][{axis}]"
@@ -89,7 +90,7 @@ def gathering(binary: Binary, bound: Bound, maps: MakesMaps) -> Gather:
     known = places(bound)
     space: dict[str, Any] = {"maps": maps, "Tiled": Tiled, "kernel": binary.name}
     parts = []
-    for i, parameter in enumerate(p for p in binary.parameters if p.name != FAULTS):
+    for i, parameter in enumerate(binary.passed):
         if parameter.box is None:
             parts.append(_place_of(parameter.name, known, binary))
         else:

@@ -12,9 +12,9 @@ import numpy as np
 
 from blockstep.compiler.faults import RECORD
 from blockstep.interp.memory import AddressSpace
-from blockstep.interp.ptx.tensor_map import TensorMap
+from blockstep.interp.ptx.tensor_map import BYTES, TensorMap
 from blockstep.runtime.arguments import Bound
-from blockstep.runtime.gpu.binary import FAULTS, Binary, Param
+from blockstep.runtime.gpu.binary import FAULTS, NULL, SCRATCH, Binary, Param
 from blockstep.runtime.gpu.launcher import packable
 from blockstep.runtime.gpu.tensor_map import TYPES, Tiled
 from blockstep.runtime.gpu.values import gathering, values_of
@@ -26,16 +26,26 @@ _NAN = {
 }  # fmt: skip
 
 
-def arguments_for(binary: Binary, bound: Bound) -> tuple[list[Any], Any]:
-    """What `run_ptx` is given, and the fault record (int32 words, all zero), if the kernel has one."""
+def arguments_for(binary: Binary, bound: Bound, programs: int) -> tuple[list[Any], Any]:
+    """What `run_ptx` is given for a launch of so many program instances, and the fault record
+    (int32 words, all zero), if the kernel has one."""
     gather = gathering(binary, bound, functools.partial(_tensor_map, bound.space))
-    values = gather(values_of(bound, lambda view: view.base))
-    visible = [p for p in binary.parameters if p.name != FAULTS]
-    found = [packed(p, v) for p, v in zip(visible, values, strict=True)]
-    if len(visible) == len(binary.parameters):
-        return found, None
-    record = np.zeros(len(RECORD), np.int32)
-    return [*found, record], record
+    values = iter(gather(values_of(bound, lambda view: view.base)))
+    hidden: dict[str, Any] = {NULL: bytes(8), SCRATCH: _scratch(binary, programs)}
+    record = np.zeros(len(RECORD), np.int32) if binary.has_faults else None
+    if record is not None:
+        hidden[FAULTS] = record
+    found = [
+        hidden[p.name] if p.name in hidden else packed(p, next(values)) for p in binary.parameters
+    ]
+    return found, record
+
+
+def _scratch(binary: Binary, programs: int) -> Any:
+    """Fresh memory for the CTAs of a launch."""
+    memory = np.zeros(binary.scratch * programs * binary.num_ctas + BYTES, np.uint8)
+    skip = -memory.ctypes.data % BYTES  # it may hold tensor maps
+    return memory[skip : memory.size - BYTES + skip]
 
 
 def packed(parameter: Param, value: Any) -> Any:

@@ -32,8 +32,8 @@ def run_binary(binary: Binary, bound: Bound, grid: Grid, **options: Any) -> Ran:
     text = binary.asm.get("ptx", binary.image)
     if not isinstance(text, str):
         raise TypeError(f"{binary.name}: there is no PTX text to run")
-    arguments, record = arguments_for(binary, bound)
     x, y, z = grid
+    arguments, record = arguments_for(binary, bound, x * y * z)
     report = options.pop("report", None) or Report()
     try:
         run_ptx(
