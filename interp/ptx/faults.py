@@ -89,10 +89,13 @@ class Crash(Exception):
 
 @dataclass(slots=True)
 class Report:
-    """The faults of a launch, each place and case once: the first lanes, and all counted."""
+    """The faults of a launch, each place and case once: the first lanes, and all counted.
+
+    `instructions`: how many were run, times the threads that ran each."""
 
     faults: list[Fault] = field(default_factory=list)
     occurrences: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    instructions: int = 0
 
     def add(self, fault: Fault) -> None:
         """Take in a fault."""
