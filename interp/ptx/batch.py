@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from blockstep.interp.memory import AddressSpace
-from blockstep.interp.ptx.decode import Program
 from blockstep.interp.ptx.faults import Fault, Place, Report, Trap
 from blockstep.interp.ptx.frame import Bits, Flags, Frame, Mask
 from blockstep.interp.ptx.memory import Memory
+from blockstep.interp.ptx.program import Program
 from blockstep.interp.ptx.specials import value_of
 
 Dim3 = tuple[int, int, int]

@@ -91,10 +91,12 @@ class Crash(Exception):
 class Report:
     """The faults of a launch, each place and case once: the first lanes, and all counted.
 
-    `runs`: by block of the program, how many threads have run it."""
+    `instructions`: how many were run, times the threads that ran each; `runs`: by block of the
+    program, how many threads have run it."""
 
     faults: list[Fault] = field(default_factory=list)
     occurrences: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    instructions: int = 0
     runs: dict[int, int] = field(default_factory=dict)
 
     def add(self, fault: Fault) -> None:

@@ -19,11 +19,12 @@ import numpy as np
 from blockstep.interp.grid.arena import arena
 from blockstep.interp.memory import AddressSpace
 from blockstep.interp.ptx.batch import Batch, Dim3, Watcher
-from blockstep.interp.ptx.decode import Program, decoded
+from blockstep.interp.ptx.decode import decoded
 from blockstep.interp.ptx.divergence import Scheduler
 from blockstep.interp.ptx.faults import NOWHERE, NotSupported, Report
 from blockstep.interp.ptx.isa.registry import WIDTH
 from blockstep.interp.ptx.layout import nbytes
+from blockstep.interp.ptx.program import Program
 from blockstep.interp.ptx.races import SharedRaces
 from blockstep.interp.ptx.syntax import Immediate, Symbol, Variable
 from blockstep.interp.ptx.tensor_map import TensorMap

@@ -24,7 +24,7 @@ from blockstep.interp.ptx.memory import item
 
 if TYPE_CHECKING:
     from blockstep.interp.ptx.batch import Batch
-    from blockstep.interp.ptx.decode import Program
+    from blockstep.interp.ptx.program import Program
 
 # A key: epoch << 32 | warp epoch << 12 | who, with who = 1 + thread, or lanes of one warp, or many.
 _EPOCH, _WARP = 32, 12

@@ -7,14 +7,17 @@ computes has an effect.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from blockstep.interp.ptx.frame import Frame, Mask
+from blockstep.interp.ptx.frame import Bits, Frame, Mask
+from blockstep.interp.ptx.isa.arith import kept
 
 Step = Callable[[Frame], None]
 Effect = Callable[[Frame, Mask], None]
+Fit = Callable[[Bits], Bits]
 
 
 def guarded(run: Effect, guard: int | None, negated: bool) -> Step:
@@ -34,25 +37,39 @@ def guarded(run: Effect, guard: int | None, negated: bool) -> Step:
     return step
 
 
-def computing(
-    compute: Any, sources: tuple[int, ...], slots: tuple[int, ...], fits: list[Any],
-    guard: int | None, negated: bool,
-) -> Step:  # fmt: skip
-    if guard is None and len(slots) == 1 and fits[0] is None:
-        return _plain(compute, sources, slots[0])
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """What only computes: `compute` of the `sources` for the `slots`, where the guard holds.
 
-    def run(frame: Frame, mask: Mask) -> None:
-        regs = frame.regs
-        found = compute(*[regs[s] for s in sources])
-        for slot, bits, fitted in zip(
-            slots, found if isinstance(found, tuple) else (found,), fits, strict=True
-        ):
-            frame.put(slot, bits if fitted is None else fitted(bits), mask)
+    `fits` brings a result to the width of its register; None, where it has it."""
 
-    return guarded(run, guard, negated)
+    compute: Any
+    sources: tuple[int, ...]
+    slots: tuple[int, ...]
+    fits: tuple[Fit | None, ...] = (None,)
+    guard: int | None = None
+    negated: bool = False
+
+    def step(self) -> Step:
+        """The closure that runs it."""
+        if self.guard is None and self.fits == (None,):
+            return _unguarded(self.compute, self.sources, self.slots[0])
+        compute, sources, slots, fits = self.compute, self.sources, self.slots, self.fits
+
+        def run(frame: Frame, mask: Mask) -> None:
+            regs = frame.regs
+            found = compute(*[regs[s] for s in sources])
+            for slot, bits, fitted in zip(
+                slots, found if isinstance(found, tuple) else (found,), fits, strict=True
+            ):
+                frame.put(slot, bits if fitted is None else fitted(bits), mask)
+
+        return guarded(run, self.guard, self.negated)
 
 
-def _plain(compute: Any, sources: tuple[int, ...], slot: int) -> Step:
+def _unguarded(compute: Any, sources: tuple[int, ...], slot: int) -> Step:
+    if compute is kept:
+        return _move(sources[0], slot)
     if len(sources) == 1:
         (a,) = sources
 
@@ -75,3 +92,11 @@ def _plain(compute: Any, sources: tuple[int, ...], slot: int) -> Step:
         regs[slot] = compute(*[regs[s] for s in sources])
 
     return several
+
+
+def _move(source: int, slot: int) -> Step:
+    def move(frame: Frame) -> None:
+        regs = frame.regs
+        regs[slot] = regs[source]
+
+    return move

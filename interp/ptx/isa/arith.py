@@ -31,6 +31,11 @@ def same(type: str, count: int, compute: Compute) -> Form:
     return Form(compute, (type,) * count, (type,))
 
 
+def kept(a: Bits) -> Bits:
+    """What does nothing: of `mov`."""
+    return a
+
+
 def limits(type: str) -> tuple[int, int]:
     """The least and the greatest number of an integer type of any width: `s4` → (-8, 7)."""
     width = int(type[1:])

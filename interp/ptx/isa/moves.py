@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.interp.ptx.isa.arith import same
+from blockstep.interp.ptx.isa.arith import kept, same
 from blockstep.interp.ptx.isa.logic import PLAIN
 from blockstep.interp.ptx.isa.registry import (
     WIDTH,
@@ -99,7 +99,7 @@ def mov(i: Instruction) -> Form:
     if type == "b128":
         return Form(lambda low, high: (low, high), ("b64", "b64"), ("b64", "b64"))
     if not to and not source:
-        return same(type, 1, lambda a: a)
+        return same(type, 1, kept)
     parts = to or source
     r.only(type in PLAIN[1:] and parts in (2, 4) and WIDTH[type] // parts >= 8)
     r.only(not (to and source))
@@ -140,4 +140,4 @@ def cvta(i: Instruction) -> Form:
     r.needs(*_SPACES)
     type = r.type("u32", "u64")
     r.end()
-    return same(type, 1, lambda a: a)
+    return same(type, 1, kept)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from blockstep.interp.ptx.decode import Decoder, Effect, effect
-from blockstep.interp.ptx.divergence import _NUMBERS
 from blockstep.interp.ptx.frame import Frame, Mask
+from blockstep.interp.ptx.gates import NUMBERS
 from blockstep.interp.ptx.isa.registry import Instruction
 
 
@@ -30,7 +30,7 @@ def arrive(i: Instruction, d: Decoder) -> Effect:
             raise frame.batch.trap(
                 frame, "barrier", "threads of one warp disagree about a barrier", mask, place
             )
-        keys = frame.full(frame.cta * _NUMBERS + frame.regs[number]).reshape(-1)
+        keys = frame.full(frame.cta * NUMBERS + frame.regs[number]).reshape(-1)
         frame.batch.state["scheduler"].arrive(frame, keys, frame.regs[count], place)
 
     return run
