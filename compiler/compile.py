@@ -10,6 +10,7 @@ from blockstep.compiler.analysis import Hint
 from blockstep.compiler.emit import emit
 from blockstep.compiler.lower import Module, Options, lower
 from blockstep.compiler.passes.barriers import Barriers
+from blockstep.compiler.passes.boxes import Engine
 from blockstep.compiler.passes.descriptors import Descriptors
 from blockstep.compiler.passes.flight import Flight
 from blockstep.compiler.passes.inline import Inline
@@ -90,6 +91,7 @@ def reasons(options: Options, hints: Mapping[str, Hint]) -> list[tuple[passes.Pa
         (Descriptors(), "before the others: a stride of 1 makes index arithmetic vanish"),
         (Products(options.capability), "before the others: what it writes is simplified as well"),
         *passes.PIPELINE,
+        (Engine(hints, options.capability), "before layouts copy pointers; constants are known"),
         (place, "when the IR is small: each block that is left gets one layout, or a few"),
         (Flight(), "knows by the layouts which products read shared memory"),
         (

@@ -1,4 +1,9 @@
-"""The record that a failed `device_assert` leaves, as compiled code and the host agree on it."""
+"""What compiled code and the host agree on besides the kernel's own parameters: the record that a
+failed `device_assert` leaves, and scratch memory."""
+
+SCRATCH = "$scratch"
+"""The name of the hidden parameter of a kernel that needs scratch memory: the address (a pointer, a
+multiple of 128 bytes) of so many bytes for each CTA of the grid."""
 
 FAULTS = "$faults"
 """The name of the hidden last parameter of a kernel with `device_assert`: the address (a pointer)

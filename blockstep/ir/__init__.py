@@ -17,6 +17,8 @@ from blockstep.ir.placed import (
     RING,
     SLOT,
     TENSOR_COPY,
+    TENSOR_MAP,
+    TENSOR_STORE,
 )
 from blockstep.ir.structure import (
     CALL,
@@ -51,6 +53,8 @@ __all__ = [
     "SLOT",
     "STRUCTURE",
     "TENSOR_COPY",
+    "TENSOR_MAP",
+    "TENSOR_STORE",
     "TERMINATORS",
     "WHILE",
     "YIELD",

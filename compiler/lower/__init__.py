@@ -23,6 +23,7 @@ from blockstep.compiler.lower import (
     scan,
     shape,
     tensor_copy,
+    tensor_map,
 )
 from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered
 from blockstep.compiler.lower.module import Module, Parameter, lower
@@ -59,4 +60,5 @@ __all__ = [
     "scan",
     "shape",
     "tensor_copy",
+    "tensor_map",
 ]

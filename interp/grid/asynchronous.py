@@ -95,6 +95,23 @@ class Phases:
         return Phases(owed, begun, over)
 
 
+@dataclass(slots=True, eq=False)
+class Map:
+    """What the copy engine knows of an array: by program, the address of its first element, and
+    lengths and strides (elements) along each axis, (programs, rank)."""
+
+    origin: Any  # the view that it lies in
+    base: Any
+    lengths: Any
+    strides: Any
+
+    @staticmethod
+    def of(programs: int, rank: int, origin: Any) -> Map:
+        """A map that no program has made yet."""
+        lengths, strides = (np.zeros((programs, rank), np.int64) for _ in range(2))
+        return Map(origin, np.zeros(programs, np.int64), lengths, strides)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Product:
     """One product in flight: its number in each program of the batch that started it, else -1."""
@@ -123,6 +140,7 @@ class Asynchronous:
     complete: Any = None  # of those
     rings: dict[Operation, Ring] = field(default_factory=dict)
     phases: dict[Operation, Phases] = field(default_factory=dict)
+    maps: dict[Operation, Map] = field(default_factory=dict)
     engine: dict[Ring, Operation] = field(default_factory=dict)  # whose copies the engine does
     held: dict[Value, Held] = field(default_factory=dict)
 
@@ -401,6 +419,7 @@ __all__ = [
     "Asynchronous",
     "Handler",
     "Hazard",
+    "Map",
     "Phases",
     "Product",
     "addresses",

@@ -24,7 +24,8 @@ _ANY_ORDER = frozenset({"add", "and", "or", "xor", "max", "min"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
 READS = frozenset({"load", "async_copy", "tensor_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
 POINTERS = {"async_copy": 3}  # which operand is the pointer, where it is not the first
-WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
+MAPS = {"tensor_copy": 4, "tensor_store": 0}  # which operand is the map of the array
+WRITES = frozenset({"store", "tensor_store", "atomic_rmw", "atomic_cas", "atomic_store"})
 _STRUCTURED = frozenset({"for", "while", "if"})
 PLAIN = (READS | WRITES) - ATOMICS
 
@@ -143,15 +144,20 @@ def reached(operations: list[Operation]) -> frozenset[str] | None:
     """The parameters through which operations reach memory."""
     names: set[str] = set()
     for operation in operations:
-        if operation.name == "tensor_copy":
-            names.add(operation.attributes["descriptor"])
-            continue
-        pointer = operation.operands[POINTERS.get(operation.name, 0)]
-        sources = set(_sources(pointer, set()))
+        sources = set(_sources(_pointer(operation), set()))
         if None in sources:
             return None
         names |= {name for name in sources if name is not None}
     return frozenset(names)
+
+
+def _pointer(operation: Operation) -> Value:
+    """The pointer of an access: of the copy engine's, the base of the array."""
+    if operation.name not in MAPS:
+        return operation.operands[POINTERS.get(operation.name, 0)]
+    made = operation.operands[MAPS[operation.name]].producer
+    assert made is not None, "the verifier has seen it"
+    return made.operands[0]
 
 
 def _sources(value: Value, seen: set[Value]) -> Iterator[str | None]:
@@ -206,7 +212,7 @@ def _tests(structure: Operation) -> list[Value]:
 
 def _steering(operations: list[Operation]) -> list[Operation]:
     """The loads and atomics that decide where a store goes, or whether it is made."""
-    stores = [o for o in operations if o.name == "store"]
+    stores = [o for o in operations if o.name in ("store", "tensor_store")]
     left = [v for o in stores for v in (o.operands[0], *o.operands[2:])]  # addresses, masks
     left += [v for o in stores for outer in _around(o) for v in _tests(outer)]
     seen: set[Value] = set()

@@ -34,6 +34,7 @@ from blockstep.runtime.launch_options import OPTIONS, split_options
 from tests.agreement.agree import copies
 from tests.ops.kernels import bits, distance
 
+SCRATCH_ALIGNMENT = 128
 _INTEGERS = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "pointer": 8}
 _PATTERNS = {2: b"\x00\x7e", 4: b"\x00\x00\xc0\x7f", 8: b"\x00\x00\x00\x00\x00\x00\xf8\x7f"}
 
@@ -73,7 +74,7 @@ class Compiled:
     binary: Binary
     text: str
     arguments: list[Any]
-    arrays: list[Any]
+    scratch: list[Any]
     grid: tuple[int, int, int]
     space: Any
     faults: Any
@@ -107,7 +108,8 @@ def compiled(
     module = found.module
     parameters = tuple([param_of(p.kind, p.name, box_of(p)) for p in module.parameters])
     binary = Binary(
-        found.ptx, module.name, module.shared, warps, chosen.num_ctas, parameters
+        found.ptx, module.name, module.shared, warps, chosen.num_ctas, parameters,
+        scratch=module.scratch,
     )  # fmt: skip
     space = bound.space
 
@@ -116,14 +118,25 @@ def compiled(
         assert storage is not None
         return storage.data
 
-    gather = gathering(binary, bound, tensor_map(array_at))
-    values = gather(values_of(bound, lambda view: view.base))
+    arrays: list[Any] = []
+
+    def scratch(x: int, y: int, z: int, stream: int) -> int:
+        size = binary.scratch * x * y * z * binary.num_ctas
+        memory = np.full(size + SCRATCH_ALIGNMENT, 0xFF, np.uint8)
+        start = -memory.ctypes.data % SCRATCH_ALIGNMENT
+        arrays.append(memory)
+        space.add_array(memory, "scratch")
+        return int(memory.ctypes.data) + start
+
+    gather = gathering(binary, bound, tensor_map(array_at), scratch)
+    size = grid_size(grid, bound)
+    values = gather(values_of(bound, lambda view: view.base), size, 0)
     faults = np.zeros(16, np.int32)
     visible = [p for p in parameters if p.name != FAULTS]
     arguments = [packed(p, v) for p, v in zip(visible, values, strict=True)]
     if len(visible) < len(parameters):
         arguments.append(faults)
-    return Compiled(binary, found.ptx, arguments, [], grid_size(grid, bound), space, faults)
+    return Compiled(binary, found.ptx, arguments, arrays, size, space, faults)
 
 
 @dataclass(slots=True)

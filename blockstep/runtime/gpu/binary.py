@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from blockstep.compiler.faults import FAULTS as FAULTS
+from blockstep.compiler.faults import SCRATCH as SCRATCH
 from blockstep.findings import Span
 
 Kind = Literal[
@@ -53,7 +54,7 @@ class Param:
 
     `name` says where its value is from: a parameter of the jit function (`x`), an item of a tuple
     (`pair[0]`, `point.x`), a part of a descriptor (`desc`: its address; `desc.shape[0]`,
-    `desc.strides[0]`), or `FAULTS`. A tensor map has its `box`."""
+    `desc.strides[0]`), `SCRATCH` or `FAULTS`. A tensor map has its `box`."""
 
     kind: Kind
     name: str
@@ -76,7 +77,8 @@ class Site:
 class Binary:
     """One compiled kernel. `image` is a cubin (bytes) or PTX (text); `name` is its entry point.
 
-    `shared` is dynamic shared memory in bytes. With `num_ctas` > 1 a program instance is a cluster
+    `shared` is dynamic shared memory in bytes; `scratch` is global memory that a launch has to give
+    to each CTA, in bytes. With `num_ctas` > 1 a program instance is a cluster
     of that many CTAs; `cluster` says so for kernels whose program instances are the CTAs of a
     cluster. `writes`: the parameters (of the jit function) whose arrays the kernel may write; None
     where that is not known. `asm` has the stages for `CompiledKernel.asm`."""
@@ -92,6 +94,7 @@ class Binary:
     launch_cooperative_grid: bool = False
     writes: frozenset[str] | None = None
     sites: tuple[Site, ...] = ()
+    scratch: int = 0
     asm: Mapping[str, str | bytes] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

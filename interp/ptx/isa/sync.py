@@ -11,6 +11,7 @@ from blockstep.interp.ptx.decode import Decoder, Effect, effect
 from blockstep.interp.ptx.divergence import _NUMBERS
 from blockstep.interp.ptx.frame import Frame, Mask
 from blockstep.interp.ptx.isa.registry import Instruction
+from blockstep.interp.ptx.isa.tensormaps import acquire
 
 
 @effect("bar", "barrier")
@@ -38,7 +39,9 @@ def arrive(i: Instruction, d: Decoder) -> Effect:
 
 @effect("membar", "fence", "griddepcontrol", "pmevent")
 def fence(i: Instruction, d: Decoder) -> Effect:
-    """Memory is in order anyway, and no other grid runs."""
+    """Memory is in order anyway, and no other grid runs; only tensor maps have to be acquired."""
+    if "tensormap::generic" in i.modifiers and "acquire" in i.modifiers:
+        return acquire(i, d)
 
     def run(frame: Frame, mask: Mask) -> None:
         return None

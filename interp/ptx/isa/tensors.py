@@ -21,10 +21,9 @@ from blockstep.interp.ptx.isa.mbarriers import Mbarriers, located
 from blockstep.interp.ptx.isa.registry import Instruction
 from blockstep.interp.ptx.memory import RANK_SHIFT, item
 from blockstep.interp.ptx.syntax import Address
-from blockstep.interp.ptx.tensor_map import TensorMap, number_in
+from blockstep.interp.ptx.tensor_map import BYTES, Incomplete, Made, TensorMap, number_in
 
 _MASKS = {0: 0, 32: 1, 64: 3, 128: 7}
-_TOKEN = 24
 _ALIGNMENT = 128
 CHUNK = 16
 
@@ -167,14 +166,21 @@ def _box(operand: Any, d: Decoder) -> Callable[[Frame, Mask], Any]:
 
 
 def _map_at(frame: Frame, lanes: Bits, address: int, rank: int, place: Place) -> TensorMap:
-    memory = frame.batch.memory
-    one = repeated(frame, frame.active(frame.cta, lanes)[:1], frame.active(frame.tid, lanes)[:1], 3)
-    at = np.uint64(address) + np.arange(0, _TOKEN, 8, dtype=np.uint64)[None]
-    bits = memory.load(one, "generic", at, 8, None, place).tobytes()
-    number = number_in(bits)
-    if number is None or len(frame.batch.tensor_maps[number].box) != rank:
-        raise frame.batch.trap(
-            frame, "async", "an address that holds no such tensor map", lanes, place
-        )
-    made: TensorMap = frame.batch.tensor_maps[number]
-    return made
+    batch = frame.batch
+    ctas = frame.active(frame.cta, lanes)
+    one = repeated(frame, ctas[:1], frame.active(frame.tid, lanes)[:1], BYTES // 8)
+    at = np.uint64(address) + np.arange(0, BYTES, 8, dtype=np.uint64)[None]
+    bits = batch.memory.load(one, "generic", at, 8, None, place).tobytes()
+    number, made = number_in(bits), Made.of(batch)
+    try:
+        found: TensorMap = made.map(bits) if number is None else batch.tensor_maps[number]
+    except Incomplete as incomplete:
+        raise batch.trap(
+            frame, "async", f"a tensor map that the engine cannot use: {incomplete}", lanes, place
+        ) from None
+    if len(found.box) != rank:
+        raise batch.trap(frame, "async", f"a tensor map of {len(found.box)} axes", lanes, place)
+    seen = made.seen_by.get(address)
+    if seen is not None and not seen.issuperset(ctas.tolist()):
+        raise batch.trap(frame, "async", "a tensor map that no fence has acquired", lanes, place)
+    return found
