@@ -17,6 +17,7 @@ from blockstep.compiler.passes.inline import Inline
 from blockstep.compiler.passes.pipeline import Pipeline
 from blockstep.compiler.passes.products import Products
 from blockstep.compiler.passes.promises import Promises
+from blockstep.compiler.passes.stores import Stores
 from blockstep.compiler.placement import Place
 from blockstep.ir import Function, verify
 
@@ -93,6 +94,10 @@ def reasons(options: Options, hints: Mapping[str, Hint]) -> list[tuple[passes.Pa
         *passes.PIPELINE,
         (Engine(hints, options.capability), "before layouts copy pointers; constants are known"),
         (place, "when the IR is small: each block that is left gets one layout, or a few"),
+        (
+            Stores(options.capability),
+            "knows by the layouts which blocks change hands; what it writes no copy runs ahead of",
+        ),
         (Flight(), "knows by the layouts which products read shared memory"),
         (
             Pipeline(options.num_stages, options.capability),

@@ -18,6 +18,7 @@ from blockstep.ir.placed import (
     SLOT,
     TENSOR_COPY,
     TENSOR_MAP,
+    TENSOR_REDUCE,
     TENSOR_STORE,
 )
 from blockstep.ir.structure import (
@@ -54,6 +55,7 @@ __all__ = [
     "STRUCTURE",
     "TENSOR_COPY",
     "TENSOR_MAP",
+    "TENSOR_REDUCE",
     "TENSOR_STORE",
     "TERMINATORS",
     "WHILE",

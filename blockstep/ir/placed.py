@@ -78,8 +78,13 @@ TENSOR_COPY = _control(
 TENSOR_STORE = _control(
     "tensor_store",
     _nothing,
-    "`, m n, … ->`: the copy engine writes the block to the box at some offsets of a map's array, "
-    "or combines it with what is there.",
+    "`, m n, … ->`: the copy engine writes a block to the box at some offsets of a map's array.",
+)
+TENSOR_REDUCE = _control(
+    "tensor_reduce",
+    lambda _, block, *__, **___: block,
+    "`, m n, … -> m n`: the copy engine combines a block with the box at some offsets of a map's "
+    "array. What was there is told to nobody: the result has no users.",
 )
 PHASE_WAIT = _control(
     "phase_wait", _nothing, "`, , ->`: waits until all bytes of a slot have come, in this phase."
@@ -90,6 +95,6 @@ PLACED: dict[str, Op] = {
     op.name: op
     for op in (
         CONVERT, RING, ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT, SLOT, DOT_WAIT, PHASES, TENSOR_MAP,
-        TENSOR_COPY, TENSOR_STORE, PHASE_WAIT, PHASES_END,
+        TENSOR_COPY, TENSOR_STORE, TENSOR_REDUCE, PHASE_WAIT, PHASES_END,
     )
 }  # fmt: skip

@@ -127,6 +127,13 @@ def _tensor_store(operation: Operation) -> None:
     _mapped(operation, place, offsets, value.type.shape)
 
 
+def _tensor_reduce(operation: Operation) -> None:
+    _tensor_store(operation)
+    _agree(operation, [operation.operands[1], *operation.results])
+    if any(result.uses for result in operation.results):
+        raise Malformed(operation, "nobody is told what was there before")
+
+
 def _mapped(
     operation: Operation, place: Value, offsets: Sequence[Value], shape: Sequence[int]
 ) -> None:
@@ -377,6 +384,7 @@ _CHECKS: dict[str, Callable[[Operation], None]] = {
     "store": _access,
     "tensor_copy": _tensor_copy,
     "tensor_map": _tensor_map,
+    "tensor_reduce": _tensor_reduce,
     "tensor_store": _tensor_store,
     "while": _while,
 }

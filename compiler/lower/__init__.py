@@ -24,6 +24,7 @@ from blockstep.compiler.lower import (
     shape,
     tensor_copy,
     tensor_map,
+    tensor_store,
 )
 from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered
 from blockstep.compiler.lower.module import Module, Parameter, lower
@@ -61,4 +62,5 @@ __all__ = [
     "shape",
     "tensor_copy",
     "tensor_map",
+    "tensor_store",
 ]

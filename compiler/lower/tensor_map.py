@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from blockstep.compiler.layouts.shared import WIDEST_BOX
 from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.text import Item
@@ -22,7 +23,6 @@ from blockstep.ir import Operation, Value
 from blockstep.language import types as ty
 
 BYTES = 128  # of a map
-WIDEST = 256  # elements of a box along one axis
 _NOWHERE = -(1 << 31)
 _WARP = 32
 _KINDS = {
@@ -47,8 +47,8 @@ class Map:
 
 def box_lengths(shape: Sequence[int], element: ty.dtype, width: int) -> tuple[int, ...]:
     """The lengths of a box of a block, outermost first."""
-    columns = width // element.itemsize if width else min(shape[-1], WIDEST)
-    return *(min(n, WIDEST) for n in shape[:-1]), columns
+    columns = width // element.itemsize if width else min(shape[-1], WIDEST_BOX)
+    return *(min(n, WIDEST_BOX) for n in shape[:-1]), columns
 
 
 def pieces(shape: Sequence[int], box: Sequence[int], size: int) -> Iterator[tuple[list[int], int]]:
@@ -92,6 +92,8 @@ def _make(lw: Lowering, operation: Operation) -> None:
     number = [op for op in lw.function.walk() if made_here(op)].index(operation)
     slot = lw.b.value(f"add i64 {lw.slots}, {number * BYTES}")
     fields = _fields(lw, operation)
+    stores = any(op.name in ("tensor_store", "tensor_reduce") for op in lw.function.walk())
+    again = stores and operation.parent is not lw.function.body
     first = lw.b.value(f"icmp ult i32 {lw.tid}, {_WARP}")
     alone = lw.b.value(f"icmp eq i32 {lw.tid}, 0")
 
@@ -101,7 +103,7 @@ def _make(lw: Lowering, operation: Operation) -> None:
         lw.b.effect(f"store i32 0, ptr addrspace(3) {own}, align 4")
         _meet(lw)
         at = lw.b.value(f"zext i32 {lw.shared_address(place)} to i64")
-        lanes.guarded(lw, alone, lambda: _replace(lw, at, fields))
+        lanes.guarded(lw, alone, lambda: _replace(lw, at, fields, again))
         _meet(lw)
         lw.b.asm(
             "void",
@@ -179,7 +181,10 @@ def _kind(element: ty.dtype) -> int:
 _IMMEDIATE = ("rank", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
 
 
-def _replace(lw: Lowering, at: str, fields: list[_Field]) -> None:
+def _replace(lw: Lowering, at: str, fields: list[_Field], again: bool) -> None:
+    """Writes the fields; where a map was before, once the stores that it was for are over."""
+    if again:
+        lw.b.asm("void", "cp.async.bulk.wait_group 0;", "~{memory}", [])
     for field in fields:
         where = f"tensormap.replace.tile.{field.name}.shared::cta.b1024.{field.type} [$0]"
         if field.index is not None:

@@ -161,7 +161,7 @@ class _Walk:
 
 def _commute(one: Operation, other: Operation) -> bool:
     """Whether two atomics leave the same in either order, and tell nobody what they found."""
-    if one.name != "atomic_rmw" or other.name != "atomic_rmw":
+    if not {one.name, other.name} <= {"atomic_rmw", "tensor_reduce"}:
         return False
     how = one.attributes["combine"]
     silent = not one.results[0].uses and not other.results[0].uses

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockstep.compiler.analysis import Hint, analyse
-from blockstep.compiler.layouts.shared import SharedLayout, swizzle_128b
+from blockstep.compiler.layouts.shared import WIDEST_BOX, SharedLayout, swizzle_128b
 from blockstep.compiler.passes.ordering import WRITES, pointer_of, roots_of
 from blockstep.ir import Function, Operation, Region, Value
 from blockstep.language import types as ty
 
-WIDEST = 256  # elements of a box along one axis
 FAR = 1 << 40  # bytes that every stride is below
 ALIGNMENT = 16  # bytes that divide the base, and every stride but the last
 _FIRST = 90  # the architecture
@@ -169,7 +168,7 @@ def _width(load: Operation, layout: SharedLayout) -> int | None:
     """The swizzle, if the layout is one that the engine writes."""
     shape = layout.shape
     size = load.results[0].type.scalar.itemsize
-    if shape[0] > WIDEST:
+    if shape[0] > WIDEST_BOX:
         return None
     for width in (128, 64, 32):
         if shape[1] * size >= width:

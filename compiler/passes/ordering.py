@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from blockstep.ir import Operation, Value
 
-WRITES = frozenset({"store", "atomic_store", "atomic_rmw", "atomic_cas", "tensor_store"})
+STORES = frozenset({"tensor_store", "tensor_reduce"})  # of the copy engine
+WRITES = frozenset({"store", "atomic_store", "atomic_rmw", "atomic_cas", *STORES})
 READS = frozenset({"load", "async_copy", "atomic_load"})
 _ORDERS = frozenset(
-    {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "barrier", "gdc_wait", "while"}
+    {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "barrier", "gdc_wait", "while",
+     "tensor_reduce"}
 )  # fmt: skip
 
 
 def pointer_of(access: Operation) -> Value:
     """The pointer that an access goes through: of the copy engine's, the base of the array."""
-    if access.name == "tensor_store":
+    if access.name in STORES:
         made = access.operands[0].producer
         assert made is not None and made.name == "tensor_map", "the verifier has seen it"
         return made.operands[0]
@@ -86,4 +88,4 @@ def _out_of(owner: Operation, index: int) -> list[Value]:
     return [owner.operands[3 + index], owner.regions[0].terminator.operands[index]]
 
 
-__all__ = ["READS", "WRITES", "may_run_ahead", "orders", "pointer_of", "roots_of"]
+__all__ = ["READS", "STORES", "WRITES", "may_run_ahead", "orders", "pointer_of", "roots_of"]

@@ -129,12 +129,13 @@ class _Pipelining:
         return found
 
     def _rings(self) -> None:
+        for one in self.loads:  # before the rings, whose memory making a map may use
+            if one.box is not None:
+                one.map = map_of(one.box.box, one.box.width, one.box.padding, self.loop)
         for one in self.loads:
             block = one.load.results[0].type
             told = {"slots": self.stages, "shape": tuple(block.shape), "element": block.scalar}
             one.ring = self._emit(RING, [], [ty.int32], told, self.loop)
-            if one.box is not None:
-                one.map = map_of(one.box.box, one.box.width, one.box.padding, self.loop)
         if any(one.box for one in self.loads):
             told = {"slots": self.stages}
             self.phases = self._emit(PHASES, [], [ty.int32], told, self.loop)

@@ -30,6 +30,7 @@ import numpy as np
 from blockstep.findings import Finding, Severity, Span
 from blockstep.interp.grid import memory
 from blockstep.interp.grid.lanes import Lanes, Shape, constant, of_array
+from blockstep.interp.grid.maps import Map
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.ir import Function, Operation, SharedLayout, Value
 from blockstep.language import types as ty
@@ -93,23 +94,6 @@ class Phases:
         """Barriers whose first phase nobody has begun."""
         owed, begun, over = (np.zeros((programs, slots), np.int64) for _ in range(3))
         return Phases(owed, begun, over)
-
-
-@dataclass(slots=True, eq=False)
-class Map:
-    """What the copy engine knows of an array: by program, the address of its first element, and
-    lengths and strides (elements) along each axis, (programs, rank)."""
-
-    origin: Any  # the view that it lies in
-    base: Any
-    lengths: Any
-    strides: Any
-
-    @staticmethod
-    def of(programs: int, rank: int, origin: Any) -> Map:
-        """A map that no program has made yet."""
-        lengths, strides = (np.zeros((programs, rank), np.int64) for _ in range(2))
-        return Map(origin, np.zeros(programs, np.int64), lengths, strides)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -419,7 +403,6 @@ __all__ = [
     "Asynchronous",
     "Handler",
     "Hazard",
-    "Map",
     "Phases",
     "Product",
     "addresses",

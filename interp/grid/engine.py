@@ -21,7 +21,6 @@ from blockstep.interp.grid.asynchronous import (
     READABLE,
     Asynchronous,
     Handler,
-    Map,
     Phases,
     addresses,
     free_slot,
@@ -31,6 +30,7 @@ from blockstep.interp.grid.asynchronous import (
     state_of,
 )
 from blockstep.interp.grid.lanes import Lanes, constant, of_array
+from blockstep.interp.grid.maps import Map
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.ir import Operation, Value
 from blockstep.language import types as ty
@@ -86,7 +86,7 @@ def tensor_copy(
     told, counts = operation.attributes, _phases_of(state, operation.operands[1])
     made = ring_of(state, operation, slots[on], now[on])
     at = free_slot(state, operation, made, now[on], slots[on])
-    pointer, inside = _box(machine, state, operation.operands[4], operands[5:])
+    pointer, inside = box(machine, state, operation.operands[4], operands[5:])
     active = on.reshape(machine.lead + (1,) * len(pointer.shape))
     fill = told["element"].numpy.type(np.nan if _told(operation)["padding"] == "nan" else 0)
     blocks = read(machine, pointer, inside & active, fill).reshape(-1, prod(told["shape"]))[on]
@@ -125,7 +125,7 @@ def tensor_map(
     return [constant(0, ty.int64)]
 
 
-def _box(
+def box(
     machine: GridMachine, state: Asynchronous, value: Value, offsets: Sequence[Lanes]
 ) -> tuple[Lanes, Any]:
     """The pointers of a box in each program that runs, and which of its elements are inside."""
@@ -153,7 +153,7 @@ def tensor_store(
     """The engine writes a block, of which what lies outside of the array is dropped."""
     state, _ = state_of(machine)
     _, value, *offsets = operands
-    pointer, inside = _box(machine, state, operation.operands[0], offsets)
+    pointer, inside = box(machine, state, operation.operands[0], offsets)
     access = memory.touch(pointer, inside, machine.lead)
     memory.prove_inside(access)
     if not access.view.writeable:
@@ -193,4 +193,4 @@ HANDLERS: dict[str, Handler] = {
     "tensor_store": tensor_store,
 }
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "box"]

@@ -19,13 +19,25 @@ PASSES_POINTERS = frozenset(
      "hint", "bitcast", "int_to_pointer", "join", "cat", "flip", "gather",
      "convert"}
 )  # fmt: skip
-ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
+ATOMICS = frozenset(
+    {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "tensor_reduce"}
+)  # fmt: skip
 _ANY_ORDER = frozenset({"add", "and", "or", "xor", "max", "min"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
-READS = frozenset({"load", "async_copy", "tensor_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
+READS = frozenset(
+    {"load", "async_copy", "tensor_copy", "tensor_reduce", "atomic_rmw", "atomic_cas",
+     "atomic_load"}
+)  # fmt: skip
 POINTERS = {"async_copy": 3}  # which operand is the pointer, where it is not the first
-MAPS = {"tensor_copy": 4, "tensor_store": 0}  # which operand is the map of the array
-WRITES = frozenset({"store", "tensor_store", "atomic_rmw", "atomic_cas", "atomic_store"})
+MAPS = {
+    "tensor_copy": 4,
+    "tensor_store": 0,
+    "tensor_reduce": 0,
+}  # which operand is the map of the array
+WRITES = frozenset(
+    {"store", "tensor_store", "tensor_reduce", "atomic_rmw", "atomic_cas", "atomic_store"}
+)  # fmt: skip
+_NEVER_WAIT = frozenset({"atomic_rmw", "atomic_cas", "tensor_reduce"})
 _STRUCTURED = frozenset({"for", "while", "if"})
 PLAIN = (READS | WRITES) - ATOMICS
 
@@ -63,7 +75,7 @@ def plan(function: Function) -> Plan:
             raise Refused("a volatile load may wait for another program instance")
     atomics = [o for o in operations if o.name in ATOMICS]
     for atomic in atomics:
-        if atomic.name not in ("atomic_rmw", "atomic_cas") or _inside(atomic, "while"):
+        if atomic.name not in _NEVER_WAIT or _inside(atomic, "while"):
             raise Refused("an atomic may wait for another program instance")
     for operation in operations:
         if operation.name == "while" and _polls(operation):

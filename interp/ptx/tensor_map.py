@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from blockstep.interp.ptx.isa.registry import WIDTH
+
 _MAGIC = b"blockstep-tmap\0\0"
 BYTES = 128
 AXES = 5
@@ -26,7 +28,10 @@ FIELDS: dict[str, tuple[int, int, int, int]] = {
     "box_dim": (32, 4, AXES, 6), "global_dim": (52, 4, AXES, 11),
     "element_stride": (72, 4, AXES, 16), "global_stride": (96, 8, AXES - 1, 21),
 }  # fmt: skip
-_SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 9: 8, 10: 2, 11: 4}  # bytes, by elemtype
+_KINDS = {
+    0: "u8", 1: "u16", 2: "u32", 3: "s32", 4: "u64", 5: "s64", 6: "f16", 7: "f32", 9: "f64",
+    10: "bf16", 11: "tf32",
+}  # fmt: skip
 _NANS = {
     6: b"\x00\x7e", 7: b"\x00\x00\xc0\x7f", 9: b"\x00\x00\x00\x00\x00\x00\xf8\x7f",
     10: b"\xc0\x7f", 11: b"\x00\x00\xc0\x7f",
@@ -42,7 +47,8 @@ class TensorMap:
 
     `address` is of the first element, `strides` are bytes of the dimensions but the innermost,
     `box` and `shape` elements, `swizzle` 0, 32, 64 or 128 bytes; `fill` is the byte pattern of
-    elements outside (None: zeros). One that the kernel made knows no array."""
+    elements outside (None: zeros); `kind` is the type of the elements, for those that reductions
+    take. One that the kernel made knows no array."""
 
     array: Any
     address: int
@@ -52,6 +58,7 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: int = 0
     fill: bytes | None = None
+    kind: str = ""
 
     def token(self, number: int) -> bytes:
         """The 128 bytes that stand for the map in a parameter."""
@@ -76,8 +83,9 @@ def made_of(bits: bytes) -> TensorMap:
     if not 1 <= rank <= AXES:
         raise Incomplete(f"{rank} axes")
     kind = _one(bits, written, "elemtype")
-    if kind not in _SIZES:
+    if kind not in _KINDS:
         raise Incomplete(f"elements of the kind {kind}")
+    size = WIDTH[_KINDS[kind]] // 8
     address = _one(bits, written, "global_address")
     box = tuple(_several(bits, written, "box_dim", rank))
     lengths = tuple(n or 1 << 32 for n in _several(bits, written, "global_dim", rank))
@@ -91,10 +99,10 @@ def made_of(bits: bytes) -> TensorMap:
     if _raw(bits, "interleave_layout", 0) or _raw(bits, "swizzle_mode", 0) not in _SWIZZLES:
         raise Incomplete("an interleaved or unknown arrangement")
     swizzle = _SWIZZLES[_raw(bits, "swizzle_mode", 0)]
-    if swizzle and box[0] * _SIZES[kind] > swizzle:
-        raise Incomplete(f"rows of {box[0] * _SIZES[kind]} bytes and a swizzle of {swizzle}")
+    if swizzle and box[0] * size > swizzle:
+        raise Incomplete(f"rows of {box[0] * size} bytes and a swizzle of {swizzle}")
     fill = _NANS.get(kind) if _raw(bits, "fill_mode", 0) else None
-    return TensorMap(None, address, _SIZES[kind], lengths, strides, box, swizzle, fill)
+    return TensorMap(None, address, size, lengths, strides, box, swizzle, fill, _KINDS[kind])
 
 
 def _raw(bits: bytes, name: str, index: int) -> int:

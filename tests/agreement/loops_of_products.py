@@ -107,6 +107,19 @@ def made(a, b, c, rows, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.con
 
 
 @triton.jit
+def persistent(a, b, c, rows, n, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Each program instance multiplies several blocks of rows, and stores one while it goes on."""
+    left = tl.make_tensor_descriptor(a, [rows, n], [n, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [n, BN], [BN, 1], [BK, BN])
+    sums = tl.make_tensor_descriptor(c, [rows, BN], [BN, 1], [BM, BN])
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, n, BK):
+            acc = tl.dot(left.load([tile * BM, k]), right.load([k, 0]), acc)
+        sums.store([tile * BM, 0], acc.to(tl.float16))
+
+
+@triton.jit
 def grouped(a, b, c, sizes, n, groups, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """A descriptor for each turn of a loop, some of arrays without rows."""
     start = 0
@@ -251,6 +264,12 @@ def _made(trips: int) -> Launch:
     return made, (2,), (a, b, c, 120, a.shape[1], trips + 1, 64, 64, 32), {}
 
 
+def _persistent() -> Launch:
+    a, b = numbers(300, 96), numbers(96, 64)
+    sums = np.zeros((300, 64), np.float16)
+    return persistent, (2,), (a, b, sums, 300, 96, 5, 64, 64, 32), {}
+
+
 def _grouped() -> Launch:
     a, b, sizes = numbers(120, 96), numbers(96, 64), np.array([40, 0, 64, 16], np.int32)
     return grouped, (1,), (a, b, _sums(120, 64), sizes, 96, 4, 64, 64, 32), {}
@@ -284,6 +303,7 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "boxes": lambda: _boxes(6),
     "descriptors of the kernel": lambda: _made(5),
     "a descriptor in each turn": _grouped,
+    "a loop of stores": _persistent,
     "attention": _attention,
 }
 

@@ -36,6 +36,10 @@ from tests.ops.kernels import bits, distance
 
 SCRATCH_ALIGNMENT = 128
 _INTEGERS = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "pointer": 8}
+_KINDS = {
+    "int32": "s32", "uint32": "u32", "int64": "s64", "uint64": "u64", "fp16": "f16",
+    "bf16": "bf16", "fp32": "f32",
+}  # fmt: skip
 _PATTERNS = {2: b"\x00\x7e", 4: b"\x00\x00\xc0\x7f", 8: b"\x00\x00\x00\x00\x00\x00\xf8\x7f"}
 
 
@@ -50,6 +54,7 @@ def tensor_map(array: Any) -> Any:
         return ptx.TensorMap(
             array(told.address), told.address, size, told.shape[::-1],
             tuple([s * size for s in told.strides[-2::-1]]), told.box[::-1], told.swizzle, fill,
+            _KINDS.get(told.element, ""),
         )  # fmt: skip
 
     return make

@@ -67,7 +67,9 @@ def test_no_map_is_made_before_sm_90() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("name", ["descriptors of the kernel", "a descriptor in each turn"])
+@pytest.mark.parametrize(
+    "name", ["descriptors of the kernel", "a descriptor in each turn", "a loop of stores"]
+)
 def test_maps_of_arrays_that_only_the_kernel_knows(name: str) -> None:
     kernel, grid, arguments, named = LAUNCHES[name]()
     with outcomes() as found:

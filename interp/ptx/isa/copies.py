@@ -40,6 +40,15 @@ class Groups:
         return groups
 
     @staticmethod
+    def of_bulk(batch: Batch) -> Groups:
+        """The groups of bulk copies out of shared memory."""
+        found = batch.state.get("bulk copies")
+        if found is None:
+            found = batch.state["bulk copies"] = Groups(batch)
+        groups: Groups = found
+        return groups
+
+    @staticmethod
     def of_products(batch: Batch) -> Groups:
         """The groups of wgmma."""
         found = batch.state.get("products")
@@ -88,13 +97,12 @@ def copy(i: Instruction, d: Decoder) -> Effect:
 
 
 def _group(i: Instruction, d: Decoder, words: list[str]) -> Effect:
-    if "bulk" in words:  # a bulk copy out of shared memory is done at once
-        return lambda frame, mask: None
+    which = Groups.of_bulk if "bulk" in words else Groups.of
     left = i.operands[0].value if "wait_group" in words else 0
     commits = "commit_group" in words
 
     def run(frame: Frame, mask: Mask) -> None:
-        groups = Groups.of(frame.batch)
+        groups = which(frame.batch)
         cta, tid = frame.active(frame.cta, mask), frame.active(frame.tid, mask)
         if commits:
             groups.commit(cta, tid)

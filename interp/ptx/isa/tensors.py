@@ -16,7 +16,8 @@ import numpy as np
 from blockstep.interp.ptx.decode import Decoder, Effect
 from blockstep.interp.ptx.faults import Place
 from blockstep.interp.ptx.frame import Bits, Frame, Mask
-from blockstep.interp.ptx.isa.copies import repeated
+from blockstep.interp.ptx.isa.atomics import REDUCTIONS, Reduction, reduction
+from blockstep.interp.ptx.isa.copies import Groups, repeated
 from blockstep.interp.ptx.isa.mbarriers import Mbarriers, located
 from blockstep.interp.ptx.isa.registry import Instruction
 from blockstep.interp.ptx.memory import RANK_SHIFT, item
@@ -35,14 +36,16 @@ def swizzled(address: Bits, span: int) -> Bits:
 
 
 def tensor_copy(i: Instruction, d: Decoder) -> Effect:
-    """The two directions; reductions and gathers (im2col) are not known."""
+    """The two directions, one of them with reductions; gathers (im2col) are not known."""
     words = [m for m in i.modifiers if not m.startswith("L2::") and m != "tile"]
     if "prefetch" in words:
         return lambda frame, mask: None
-    if words[0] == "reduce" or not words[3].endswith("d") or "im2col" in words:
+    reduces = words[0] == "reduce"
+    words = words[reduces:]
+    if not words[3].endswith("d") or "im2col" in words:
         d.fail(i.name)
     if words[4] == "global":
-        return _store(i, d)
+        return _store(i, d, next((w for w in words if w in REDUCTIONS), "") if reduces else "")
     return _load(i, d, "multicast::cluster" in words)
 
 
@@ -70,18 +73,25 @@ def _load(i: Instruction, d: Decoder, multicast: bool) -> Effect:
     return run
 
 
-def _store(i: Instruction, d: Decoder) -> Effect:
-    """`[map, {x, y}], [src]`."""
+def _store(i: Instruction, d: Decoder, how: str) -> Effect:
+    """`[map, {x, y}], [src]`; `how` memory and block are combined, if they are."""
     box, source, place = _box(i.operands[0], d), d.address(i.operands[1]), d.place
+    kinds: dict[str, Reduction] = {}
 
     def run(frame: Frame, mask: Mask) -> None:
         start, memory = source(frame), frame.batch.memory
         for lanes, tensor, coordinates in box(frame, mask):
             many, inside, far = _elements(frame, lanes, tensor, coordinates)
             few, near = _chunks(frame, lanes, tensor, start, place)
-            values = memory.load(few, "shared", near, CHUNK, None, place)
+            Groups.of_bulk(frame.batch)
+            values = memory.load(few, "shared", near, CHUNK, None, place, "bulk")
             elements = values.reshape(-1).view(item(tensor.itemsize)).reshape(many.shape)
-            memory.store(many, "global", far, elements[inside], inside, place)
+            if not how:
+                memory.store(many, "global", far, elements[inside], inside, place)
+                continue
+            if tensor.kind not in kinds:
+                kinds[tensor.kind] = reduction(i, how, tensor.kind, d)
+            kinds[tensor.kind](many, far, elements[inside], inside)
 
     return run
 
