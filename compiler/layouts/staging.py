@@ -9,16 +9,19 @@ from blockstep.compiler.layouts import axes, matrices
 from blockstep.compiler.layouts.shared import WIDEST_BOX, boxes, cost
 from blockstep.ir.layout import Layout
 
+BOX_ALIGNMENT = 128  # bytes
 WIDTHS = (0, 128, 64, 32)  # bytes of the swizzles; 0: none
 
 
 def best_width(layout: Layout, itemsize: int, capability: int) -> int:
-    """The swizzle with which a block is stored in the fewest wavefronts."""
+    """The swizzle with which a block is stored in the fewest wavefronts. Boxes side by side begin at
+    multiples of `BOX_ALIGNMENT` bytes."""
     found = matrices.whole_rows(layout, itemsize, capability)
     held = layout if found is None else found.rows
     row = layout.shape[-1] * itemsize
+    rows = layout.numel // layout.shape[-1]
     return min(
-        (width for width in WIDTHS if width <= row),
+        (w for w in WIDTHS if w <= row and (w == row or rows * w % BOX_ALIGNMENT == 0)),
         key=lambda width: cost(held, boxes(layout.shape, itemsize, width), itemsize),
     )
 

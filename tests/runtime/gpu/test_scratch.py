@@ -8,16 +8,18 @@ import pytest
 
 from blockstep.runtime.gpu.binary import SCRATCH, Binary, Param
 from blockstep.runtime.gpu.loading import Loaded, Loader
-from blockstep.runtime.gpu.scratch import LEAST, Scratch
+from blockstep.runtime.gpu.scratch import LEAST, TURNS, Scratch
 from tests.runtime.gpu.arrays import install_torch
 from tests.runtime.gpu.recording import Recording, recording
 from tests.runtime.gpu.test_machine import Setting, fresh, pair
 
 
-def loaded(num_ctas: int = 1) -> tuple[Recording, Scratch, Loaded]:
+def loaded(num_ctas: int = 1, launch_pdl: bool = False) -> tuple[Recording, Scratch, Loaded]:
     api, driver = recording()
     parameters = (Param("pointer", SCRATCH),)
-    made = api.kernel(Binary("ptx", "kernel", 0, 4, num_ctas, parameters, scratch=256))
+    made = api.kernel(
+        Binary("ptx", "kernel", 0, 4, num_ctas, parameters, scratch=256, launch_pdl=launch_pdl)
+    )
     return api, Scratch(driver), Loader(driver).load(made, 0)
 
 
@@ -41,6 +43,13 @@ def test_a_larger_grid_gets_more(ctas: int) -> None:
     give(1, 1, 1, 0)
     give(1000, 10, 1, 0)
     assert sizes(api) == [LEAST, 256 * ctas * 10_000]
+
+
+def test_launches_that_may_overlap_take_turns() -> None:
+    _, scratch, kernel = loaded(launch_pdl=True)
+    give = scratch.of(kernel)
+    found = [give(1, 1, 1, 0) for _ in range(2 * TURNS)]
+    assert len(set(found)) == TURNS and found[:TURNS] == found[TURNS:]
 
 
 def test_a_captured_launch_gets_memory_of_its_own() -> None:
