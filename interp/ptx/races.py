@@ -9,6 +9,9 @@ An asynchronous copy writes when its thread has waited for its group; others may
 barrier. Where threads are ordered otherwise (mbarriers, named barriers, clusters), races are not
 judged (`ordered`): what is unwritten, and what is not waited for, still is.
 
+The asynchronous units see what threads wrote once a `fence.proxy.async` stands between: the writer's own
+behind the write, or one of any thread behind a barrier.
+
 Invariant: a granule is no wider than any access of the kernel, so that an access covers granules.
 """
 
@@ -58,6 +61,9 @@ class SharedRaces:
         self.epoch = np.ones((batch.ctas, 1), np.int64)
         self.warp_epoch = np.zeros((batch.ctas, -(-batch.threads // LANES)), np.int64)
         self.copies = False
+        self.fences = np.zeros((batch.ctas, batch.threads), np.int64)  # of a thread, so far
+        self.fence_epoch = np.zeros((batch.ctas, 1), np.int64)  # of the last one of a CTA
+        self.fenced_at = np.zeros(count, np.int64)  # how many its writer had behind it; -1: engine
         self.flying = {kind: _Flying(count, *told) for kind, told in _READERS.items()}
         batch.state["races"] = self
 
@@ -79,14 +85,21 @@ class SharedRaces:
         look = _Look(self, frame, at, size, mask, place, good)
         if kind == "read":
             self._read(look)
-        elif kind == "write":
+        elif kind in ("write", "engine"):
             self._write(look, values)
+            behind = -1 if kind == "engine" else self.fences[look.cta, look.tid]
+            self.fenced_at[look.granules] = np.broadcast_to(behind, look.granules.shape)
         elif kind in self.flying:
             self._read_on(look, kind)
         elif kind == "atomic":
             self._atomic(look)
         else:
             self._copy(look)
+
+    def fence(self, cta: Bits, tid: Bits) -> None:
+        """These threads ran a fence between what they do and what the asynchronous units do."""
+        self.fences[cta, tid] += 1
+        self.fence_epoch[cta, 0] = self.epoch[cta, 0]
 
     def number(self, place: Place) -> int:
         """A small number for a place."""
@@ -160,7 +173,21 @@ class SharedRaces:
     def _read_on(self, look: _Look, kind: str) -> None:
         """What reads until its group is waited for."""
         self._check_read(look)
+        self._check_fences(look, self.flying[kind].name)
         self.flying[kind].note(look)
+
+    def _check_fences(self, look: _Look, name: str) -> None:
+        """Whether the units may still see what was there before the last write."""
+        key, behind = self.writer[look.granules], self.fenced_at[look.granules]
+        if not (key != 0).any():
+            return
+        owner = np.maximum((key & _WHO) - 1, 0)
+        own = self.fences[look.cta, np.minimum(owner, self.fences.shape[1] - 1)] > behind
+        later = self.fence_epoch[look.cta, 0] >= (key >> _EPOCH) + self.ordered
+        unseen = (key != 0) & (behind >= 0) & ~own & ~later
+        look.tell_if(
+            unseen, "async", f"no proxy fence before a {name} reads it", key, self.wrote_at
+        )
 
     def _check_flying(self, look: _Look, what: str) -> None:
         for one in self.flying.values():

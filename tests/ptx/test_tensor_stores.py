@@ -159,6 +159,13 @@ def test_a_missing_wait_for_shared_memory_is_found() -> None:
     assert found == [set(), {"async"}]  # the first one keeps ptxas in order
 
 
+def test_a_missing_fence_before_the_engine_reads_shared_memory_is_found() -> None:
+    kernel = loop()
+    (text,) = mutants(kernel.text, r"\s*fence\.proxy\.async")
+    kernel.text = text
+    assert set(judged(kernel)) == {"async"}
+
+
 def test_barriers_around_the_block_in_shared_memory_are_missed() -> None:
     kernel = loop()
     found = []

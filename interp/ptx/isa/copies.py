@@ -185,8 +185,14 @@ def _bulk(i: Instruction, d: Decoder, words: list[str]) -> Effect:
             many = repeated(frame, cta[n : n + 1], tid[n : n + 1], count)
             step = np.arange(count, dtype=np.int64)[None] * 16
             low, high = (int(end[n]) + step for end in ends)
-            values = many.batch.memory.load(many, spaces[1], high, 16, None, place)
-            many.batch.memory.store(many, spaces[0], low, values, None, place)
+            memory = many.batch.memory
+            if spaces[1] == "shared" and signal is None:
+                Groups.of_bulk(many.batch)
+                values = memory.load(many, "shared", high, 16, None, place, "bulk")
+            else:
+                values = memory.load(many, spaces[1], high, 16, None, place)
+            how = "engine" if spaces[0] == "shared" else "write"
+            memory.store(many, spaces[0], low, values, None, place, how)
         if signal is not None:
             at = located(frame, signal(frame), mask)
             Mbarriers.of(frame.batch).complete(frame, at, sizes.astype(np.int64), mask, place)
