@@ -10,12 +10,14 @@ from blockstep.compiler.analysis import Hint
 from blockstep.compiler.emit import emit
 from blockstep.compiler.lower import Module, Options, lower
 from blockstep.compiler.passes.barriers import Barriers
+from blockstep.compiler.passes.boxes import Engine
 from blockstep.compiler.passes.descriptors import Descriptors
 from blockstep.compiler.passes.flight import Flight
 from blockstep.compiler.passes.inline import Inline
 from blockstep.compiler.passes.pipeline import Pipeline
 from blockstep.compiler.passes.products import Products
 from blockstep.compiler.passes.promises import Promises
+from blockstep.compiler.passes.stores import Stores
 from blockstep.compiler.placement import Place
 from blockstep.ir import Function, verify
 
@@ -90,7 +92,12 @@ def reasons(options: Options, hints: Mapping[str, Hint]) -> list[tuple[passes.Pa
         (Descriptors(), "before the others: a stride of 1 makes index arithmetic vanish"),
         (Products(options.capability), "before the others: what it writes is simplified as well"),
         *passes.PIPELINE,
+        (Engine(hints, options.capability), "before layouts copy pointers; constants are known"),
         (place, "when the IR is small: each block that is left gets one layout, or a few"),
+        (
+            Stores(options.capability),
+            "knows by the layouts which blocks change hands; what it writes no copy runs ahead of",
+        ),
         (Flight(), "knows by the layouts which products read shared memory"),
         (
             Pipeline(options.num_stages, options.capability),

@@ -17,6 +17,9 @@ from blockstep.ir.placed import (
     RING,
     SLOT,
     TENSOR_COPY,
+    TENSOR_MAP,
+    TENSOR_REDUCE,
+    TENSOR_STORE,
 )
 from blockstep.ir.structure import (
     CALL,
@@ -51,6 +54,9 @@ __all__ = [
     "SLOT",
     "STRUCTURE",
     "TENSOR_COPY",
+    "TENSOR_MAP",
+    "TENSOR_REDUCE",
+    "TENSOR_STORE",
     "TERMINATORS",
     "WHILE",
     "YIELD",

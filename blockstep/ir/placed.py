@@ -63,11 +63,28 @@ PHASES = _control(
     lambda **_: ty.int32,
     "`->` int32: a barrier for each slot of a ring, which counts the bytes that have come.",
 )
+TENSOR_MAP = _control(
+    "tensor_map",
+    lambda *_, **__: ty.int64,
+    "`, … ->` int64: where the copy engine finds what it must know of an array (its base, length and "
+    "stride of each axis) and of the blocks it moves. `passed` names a descriptor of the launch.",
+)
 TENSOR_COPY = _control(
     "tensor_copy",
     _nothing,
-    "`, , , , … ->`: the copy engine starts to copy the box at some offsets of a descriptor's array "
-    "into a slot of a ring, if the scalar condition holds; the slot's barrier counts its bytes.",
+    "`, , , , , … ->`: the copy engine starts to copy the box at some offsets of a map's array into "
+    "a slot of a ring, if the scalar condition holds; the slot's barrier counts its bytes.",
+)
+TENSOR_STORE = _control(
+    "tensor_store",
+    _nothing,
+    "`, m n, … ->`: the copy engine writes a block to the box at some offsets of a map's array.",
+)
+TENSOR_REDUCE = _control(
+    "tensor_reduce",
+    lambda _, block, *__, **___: block,
+    "`, m n, … -> m n`: the copy engine combines a block with the box at some offsets of a map's "
+    "array. What was there is told to nobody: the result has no users.",
 )
 PHASE_WAIT = _control(
     "phase_wait", _nothing, "`, , ->`: waits until all bytes of a slot have come, in this phase."
@@ -77,7 +94,7 @@ PHASES_END = _control("phases_end", _nothing, "`->`: the barriers are not used a
 PLACED: dict[str, Op] = {
     op.name: op
     for op in (
-        CONVERT, RING, ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT, SLOT, DOT_WAIT, PHASES, TENSOR_COPY,
-        PHASE_WAIT, PHASES_END,
+        CONVERT, RING, ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT, SLOT, DOT_WAIT, PHASES, TENSOR_MAP,
+        TENSOR_COPY, TENSOR_STORE, TENSOR_REDUCE, PHASE_WAIT, PHASES_END,
     )
 }  # fmt: skip

@@ -114,6 +114,37 @@ def _tensor_copy(operation: Operation) -> None:
     if phases is None or phases.name != "phases" or phases.attributes["slots"] != ring["slots"]:
         raise Malformed(operation, f"names no `phases` of {ring['slots']} slots")
 
+    _mapped(operation, operation.operands[4], operation.operands[5:], ring["shape"])
+
+
+def _tensor_map(operation: Operation) -> None:
+    rank = len(operation.attributes["shape"])
+    if len(operation.operands) != 1 + 2 * rank:
+        raise Malformed(operation, f"tells no {rank} lengths and {rank} strides")
+
+
+def _tensor_store(operation: Operation) -> None:
+    place, value, *offsets = operation.operands
+    _mapped(operation, place, offsets, value.type.shape)
+
+
+def _tensor_reduce(operation: Operation) -> None:
+    _tensor_store(operation)
+    _agree(operation, [operation.operands[1], *operation.results])
+    if any(result.uses for result in operation.results):
+        raise Malformed(operation, "nobody is told what was there before")
+
+
+def _mapped(
+    operation: Operation, place: Value, offsets: Sequence[Value], shape: Sequence[int]
+) -> None:
+    made = place.producer
+    if made is None or made.name != "tensor_map":
+        raise Malformed(operation, "names no `tensor_map`")
+    there = tuple(made.attributes["shape"])
+    if there != tuple(shape) or len(offsets) != len(there):
+        raise Malformed(operation, f"moves a block of shape {shape} by a map of blocks {there}")
+
 
 def _phase_wait(operation: Operation) -> None:
     phases = operation.operands[0].producer
@@ -359,5 +390,8 @@ _CHECKS: dict[str, Callable[[Operation], None]] = {
     "slot": _slot,
     "store": _access,
     "tensor_copy": _tensor_copy,
+    "tensor_map": _tensor_map,
+    "tensor_reduce": _tensor_reduce,
+    "tensor_store": _tensor_store,
     "while": _while,
 }

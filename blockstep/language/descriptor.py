@@ -79,8 +79,8 @@ class tensor_descriptor:
         dims = self.block_shape
         if len(places) != len(dims):
             raise ValueError(f"expected {len(dims)} offsets, but got {len(places)}")
-        size = self.dtype.itemsize
-        pointers = emit(BOX_POINTERS, self.base, *places, *self.strides, shape=dims, itemsize=size)
+        told = {"shape": dims, "itemsize": self.dtype.itemsize, "described": True}
+        pointers = emit(BOX_POINTERS, self.base, *places, *self.strides, **told)
         mask = emit(BOX_MASK, *places, *self.shape, axes=tuple(range(len(dims))), shape=dims)
         return pointers, mask
 

@@ -9,6 +9,7 @@ bank need one more wavefront each. Lanes that want the same word share it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from blockstep.ir.layout import Layout, SharedLayout, images, rank
 BANKS = 32
 WORD = 4  # bytes of one bank
 WIDEST = 16  # bytes of the widest access of one lane
+WIDEST_BOX = 256  # elements of a box of the copy engine along one axis
 
 
 def _axis_addresses(shape: Sequence[int], axis: int) -> list[int]:
@@ -74,6 +76,23 @@ def swizzle_128b(
     chunk, atom_row = axes.bits_of(16 // itemsize), axes.bits_of(128 // itemsize)
     # The hardware looks at addresses, not rows: of a box of fewer rows the next box's bits count.
     for bit in range(min(axes.bits_of(width // 16), max(0, len(straight) - atom_row))):
+        straight[atom_row + bit] ^= straight[chunk + bit]
+    return SharedLayout(tuple(shape), tuple(straight))
+
+
+def boxes(shape: Sequence[int], itemsize: int, width: int) -> SharedLayout:
+    """How the copy engine reads a block of any rank: boxes [columns / w][rows][w], the columns being
+    the last axis and the rows all others, swizzled as `swizzle_128b` says; without a swizzle (`width`
+    0) w is as long as a box can be."""
+    columns = shape[-1]
+    in_box = width // itemsize if width else min(columns, WIDEST_BOX)
+    row = [1 << bit for bit in range(axes.bits_of(columns))]
+    rows = axes.bits_of(math.prod(shape[:-1]))
+    near, far = row[: axes.bits_of(in_box)], row[axes.bits_of(in_box) :]
+    straight = [*near, *(columns << bit for bit in range(rows)), *far]
+    chunk, atom_row = axes.bits_of(WIDEST // itemsize), axes.bits_of(BANKS * WORD // itemsize)
+    swizzle = axes.bits_of(width // WIDEST) if width else 0
+    for bit in range(min(swizzle, max(0, len(straight) - atom_row))):
         straight[atom_row + bit] ^= straight[chunk + bit]
     return SharedLayout(tuple(shape), tuple(straight))
 
@@ -176,6 +195,7 @@ __all__ = [
     "SharedLayout",
     "accesses",
     "bank_conflicts",
+    "boxes",
     "cost",
     "lane_addresses",
     "row_major",

@@ -23,6 +23,8 @@ from blockstep.compiler.lower import (
     scan,
     shape,
     tensor_copy,
+    tensor_map,
+    tensor_store,
 )
 from blockstep.compiler.lower.core import LOWERINGS, RULES, Lowering, Unlowered
 from blockstep.compiler.lower.module import Module, Parameter, lower
@@ -59,4 +61,6 @@ __all__ = [
     "scan",
     "shape",
     "tensor_copy",
+    "tensor_map",
+    "tensor_store",
 ]

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from blockstep.compiler import layouts
+from blockstep.compiler.layouts import matrices
 from blockstep.compiler.layouts.shared import Access, SharedLayout, accesses, cost, widest
-from blockstep.compiler.lower import exchange, lanes, matrices
+from blockstep.compiler.layouts.staging import register_alone
+from blockstep.compiler.lower import exchange, lanes
 from blockstep.compiler.lower.core import Lowering
+from blockstep.compiler.lower.matrices import store as store_matrices
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Layout, Value
 from blockstep.language import types as ty
@@ -44,7 +47,7 @@ def _through_memory(
     which registers alone decide on both sides."""
     size = lanes.bytes_of(item.kind)
     bits = _apart(source, target, chosen.bytes)
-    mine, other = _Rounds(source, bits), _Rounds(target, bits)
+    mine, other = Rounds(source, bits), Rounds(target, bits)
     swizzle = layouts.optimal_swizzle(mine.inner, other.inner, size) if bits else chosen.swizzle
     rows = matrices.whole_rows(mine.inner, size, lw.options.capability)
     if rows is not None:
@@ -83,18 +86,12 @@ def _apart(source: Layout, target: Layout, size: int) -> list[int]:
     for bit in reversed(range(source.numel.bit_length() - 1)):
         if size >> len(found) <= ROOM:
             break
-        if all(_register_alone(one, 1 << bit) for one in (source, target)):
+        if all(register_alone(one, 1 << bit) for one in (source, target)):
             found.append(bit)
     return found
 
 
-def _register_alone(layout: Layout, element: int) -> bool:
-    """Whether a bit of elements is exactly a register bit."""
-    moving = [basis for basis in layout.bases if basis & element]
-    return moving == [element] and element in layout.registers
-
-
-class _Rounds:
+class Rounds:
     """A layout in rounds: what is left of it, `inner`, when some bits of elements are fixed."""
 
     def __init__(self, layout: Layout, bits: list[int]) -> None:
@@ -138,7 +135,7 @@ def store(
     else `vector` of them at once."""
     rows = matrices.whole_rows(source, lanes.bytes_of(item.kind), lw.options.capability)
     if rows is not None and vector < matrices.ROW and matrices.fits(rows, shared):
-        matrices.store(lw, item, rows, shared, place)
+        store_matrices(lw, item, rows, shared, place)
         return
     address = _addresses(lw, source, shared, lanes.bytes_of(item.kind), place)
     copies = layouts.redundant(source).registers

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from blockstep.compiler.faults import FAULTS
+from blockstep.compiler.faults import FAULTS, SCRATCH
 from blockstep.compiler.lower import control
 from blockstep.compiler.lower.core import SHARED, Lowering, Unlowered
-from blockstep.compiler.lower.tensor_copy import Map
+from blockstep.compiler.lower.tensor_map import BYTES, Map, made_here
 from blockstep.compiler.lower.text import Item, scalar_type
 from blockstep.compiler.options import Options
 from blockstep.errors import UnsupportedError
@@ -33,12 +33,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """LLVM text; the name of the kernel in it; parameters; bytes of dynamic shared memory."""
+    """LLVM text; the name of the kernel in it; parameters; bytes of dynamic shared memory, and of
+    scratch memory for each CTA."""
 
     text: str
     name: str
     parameters: tuple[Parameter, ...]
     shared: int
+    scratch: int
     sites: tuple[tuple[str, Any], ...]
 
 
@@ -59,10 +61,20 @@ def lower(function: Function, options: Options) -> Module:
         attributes = 'byval([128 x i8]) align 64 "nvvm.grid_constant"'
         declared.append(f"ptr {attributes} {map_.parameter}")
         parameters.append(Parameter(map_.descriptor, "tensor_map", map_))
+    if lw.faults:
+        declared.append("ptr addrspace(1) %faults")
+        parameters.append(Parameter(FAULTS, "pointer"))
     shared = lw.plan.place()
     lw.b.drop_unused_joins()
     text = _text(lw, declared)
-    return Module(text, symbol(function.name), tuple(parameters), shared, tuple(lw.sites))
+    return Module(
+        text, symbol(function.name), tuple(parameters), shared, _scratch(function), tuple(lw.sites)
+    )
+
+
+def _scratch(function: Function) -> int:
+    """Bytes for each CTA: a place for each map that it makes."""
+    return BYTES * sum(map(made_here, function.walk()))
 
 
 def symbol(name: str) -> str:
@@ -86,9 +98,12 @@ def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:
         declared.append(f"{llvm} %p{number}")
         parameters.append(Parameter(_passed_as(value.name), kind))
         lw.bind(value, _argument(lw, value, kind, f"%p{number}"))
+    scratch = _scratch(lw.function)
+    if scratch:
+        declared.append("ptr addrspace(1) %scratch")
+        parameters.append(Parameter(SCRATCH, "pointer"))
+        lw.slots = _own(lw, scratch)
     if any(operation.name == "assert" for operation in lw.function.walk()):
-        declared.append("ptr addrspace(1) %faults")
-        parameters.append(Parameter(FAULTS, "pointer"))
         lw.faults = lw.b.value("ptrtoint ptr addrspace(1) %faults to i64")
     lw.tid = lw.b.call("i32", "llvm.nvvm.read.ptx.sreg.tid.x", [])
     lw.lane = lw.b.value(f"and i32 {lw.tid}, 31")
@@ -100,6 +115,21 @@ def _head(lw: Lowering) -> tuple[list[str], list[Parameter]]:
         )  # fmt: skip
         lw.group = lw.b.value(f"lshr i32 {uniform}, 2")
     return declared, parameters
+
+
+def _own(lw: Lowering, size: int) -> str:
+    """The address of this CTA's part of the scratch memory: an i64."""
+
+    def special(name: str) -> str:
+        found = lw.b.call("i32", f"llvm.nvvm.read.ptx.sreg.{name}", [])
+        return lw.b.value(f"zext i32 {found} to i64")
+
+    number = special("ctaid.z")
+    for axis in "yx":
+        number = lw.b.value(f"mul i64 {number}, {special(f'nctaid.{axis}')}")
+        number = lw.b.value(f"add i64 {number}, {special(f'ctaid.{axis}')}")
+    start = lw.b.value("ptrtoint ptr addrspace(1) %scratch to i64")
+    return lw.b.value(f"add i64 {start}, {lw.b.value(f'mul i64 {number}, {size}')}")
 
 
 def _passed_as(name: str) -> str:

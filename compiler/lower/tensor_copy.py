@@ -1,49 +1,20 @@
 """Copies by the copy engine (PTX ISA, cp.async.bulk.tensor) and the barriers that count their bytes.
 
-One lane starts a copy; every lane waits for the phase of a slot's barrier. A box is a row of at most
-128 bytes wide; a block is as many boxes side by side as it takes, each swizzled on its own.
+One lane starts a copy; every lane waits for the phase of a slot's barrier.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from math import prod
 
 from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering, lowers
+from blockstep.compiler.lower.tensor_map import box_lengths, coordinates, moved, pieces
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Operation
 from blockstep.language import types as ty
 
 BARRIER_BYTES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Map:
-    """A tensor map that a launch must pass. Box lengths in elements, the swizzle in bytes."""
-
-    parameter: str
-    descriptor: str
-    element: str
-    rank: int
-    box: tuple[int, ...]
-    swizzle: int
-    padding: str
-
-
-def _map(lw: Lowering, operation: Operation) -> Map:
-    """The map of an operation's boxes, once for each kind of box."""
-    told = operation.attributes
-    element: ty.dtype = told["element"]
-    columns = told["width"] // element.itemsize
-    box = (told["shape"][0], columns)
-    key = (told["descriptor"], element.name, box, told["width"], told["padding"])
-    found = lw.maps.get(key)
-    if found is None:
-        name = f"%map{len(lw.maps)}"
-        found = lw.maps[key] = Map(
-            name, told["descriptor"], element.name, 2, box, told["width"], told["padding"]
-        )
-    return found
 
 
 @lowers("phases")
@@ -104,13 +75,13 @@ def _barrier_of(lw: Lowering, phases: Item, slot: Item) -> str:
 
 @lowers("tensor_copy")
 def _tensor_copy(lw: Lowering, operation: Operation) -> None:
-    ring, phases, slot, active, *offsets = lw.operands(operation)
-    told = operation.attributes
-    rows, columns = told["shape"]
-    size = told["element"].itemsize
-    map_ = _map(lw, operation)
-    moved = lw.b.value(f"mul nuw nsw i32 {slot.name}, {rows * columns * size}")
-    place = lw.shared_address(lw.b.value(f"add nuw nsw i32 {ring.name}, {moved}"))
+    ring, phases, slot, active, source, *offsets = lw.operands(operation)
+    told, made = operation.attributes, operation.operands[4].producer
+    assert made is not None, "the verifier has seen it"
+    shape, size = told["shape"], told["element"].itemsize
+    box = box_lengths(shape, told["element"], made.attributes["width"])
+    moved_on = lw.b.value(f"mul nuw nsw i32 {slot.name}, {prod(shape) * size}")
+    place = lw.shared_address(lw.b.value(f"add nuw nsw i32 {ring.name}, {moved_on}"))
     barrier = _barrier_of(lw, phases, slot)
     first = lw.b.value(f"icmp eq i32 {lw.tid}, 0")
     predicate = lw.both(active.name, first)
@@ -121,19 +92,21 @@ def _tensor_copy(lw: Lowering, operation: Operation) -> None:
                 "void", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}",
                 [f"i32 {barrier}", f"i32 {told['announced']}"],
             )  # fmt: skip
-        source = lw.b.value(f"ptrtoint ptr {map_.parameter} to i64")
-        for number in range(columns // map_.box[1]):
-            column, at = offsets[1].name, place
-            if number:
-                column = lw.b.value(f"add i32 {column}, {number * map_.box[1]}")
-                at = lw.b.value(f"add i32 {place}, {number * rows * map_.swizzle}")
-            lw.b.asm(
-                "void",
-                "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                "[$0], [$1, {$2, $3}], [$4];",
-                "r,l,r,r,r,~{memory}",
-                [f"i32 {at}", f"i64 {source}", f"i32 {column}", str(offsets[0]),
-                 f"i32 {barrier}"],
-            )  # fmt: skip
+        places = coordinates(lw, operation.operands[4], offsets)
+        for starts, offset in pieces(shape, box, size):
+            at = lw.b.value(f"add i32 {place}, {offset}") if offset else place
+            _copy(lw, at, source.name, moved(lw, places, starts), barrier)
 
     lanes.guarded(lw, predicate, start)
+
+
+def _copy(lw: Lowering, at: str, source: str, places: list[str], barrier: str) -> None:
+    rank = len(places)
+    named = ", ".join(f"${number + 2}" for number in range(rank))
+    lw.b.asm(
+        "void",
+        f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        f"[$0], [$1, {{{named}}}], [${rank + 2}];",
+        f"r,l,{'r,' * rank}r,~{{memory}}",
+        [f"i32 {at}", f"i64 {source}", *(f"i32 {place}" for place in places), f"i32 {barrier}"],
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from blockstep.compiler.passes.carried import Carried
 from blockstep.compiler.passes.cse import CSE
 from blockstep.compiler.passes.dce import DCE
 from blockstep.compiler.passes.licm import LICM
@@ -30,6 +31,7 @@ PIPELINE: list[tuple[Pass, str]] = [
     (CSE(), "equal index arithmetic, written out at every load, becomes one operation"),
     (LICM(), "after CSE: what a loop repeats is moved out once"),
     (CSE(), "what left two loops, or a loop and the code before it, may be equal"),
+    (Carried(), "after CSE: equal values are one, so what a loop hands on unchanged can be seen"),
     (DCE(), "last: what the others left unused"),
 ]
 
@@ -56,4 +58,15 @@ def apply(one: Pass, function: Function) -> None:
     one.apply(function)
 
 
-__all__ = ["CSE", "DCE", "LICM", "PASSES", "PIPELINE", "Pass", "Simplify", "apply", "run"]
+__all__ = [
+    "CSE",
+    "Carried",
+    "DCE",
+    "LICM",
+    "PASSES",
+    "PIPELINE",
+    "Pass",
+    "Simplify",
+    "apply",
+    "run",
+]

@@ -16,13 +16,11 @@ from dataclasses import dataclass, field
 
 from blockstep.compiler.passes.distance import are_apart, lies_inside
 from blockstep.compiler.passes.fuel import left, spend
-from blockstep.compiler.passes.ordering import WRITES, roots_of
+from blockstep.compiler.passes.ordering import READS, WRITES, pointer_of, roots_of
 from blockstep.ir import Function, Layout, Operation, Region, Value
 from blockstep.ir.layout import rank
 from blockstep.language.op import OPS
 
-READS = frozenset({"load", "async_copy", "atomic_load"})
-_POINTER = {"async_copy": 3}
 ANYWHERE = None
 
 Root = Value | None
@@ -50,7 +48,7 @@ class _Access:
 
     def again(self, loop: Operation) -> _Access:
         """As the next iteration of a loop sees it."""
-        made_anew = lies_inside(_pointer(self.operation), loop)
+        made_anew = lies_inside(pointer_of(self.operation), loop)
         return _Access(self.operation, loop) if made_anew else self
 
 
@@ -83,7 +81,7 @@ class _Walk:
             root
             for operation in function.walk()
             if operation.name in WRITES
-            for root in self.of(_pointer(operation))
+            for root in self.of(pointer_of(operation))
         }
 
     def of(self, pointer: Value) -> frozenset[Root]:
@@ -130,7 +128,7 @@ class _Walk:
         state.join(second)
 
     def access(self, operation: Operation, state: _State) -> None:
-        roots = self.of(_pointer(operation))
+        roots = self.of(pointer_of(operation))
         if not self.may_be_written(roots):
             return
         before = state.writes if operation.name in READS else state.writes + state.reads
@@ -153,7 +151,7 @@ class _Walk:
 
     def meet(self, operation: Operation, roots: frozenset[Root], other: _Access) -> bool:
         """Whether two accesses may touch one element from two lanes."""
-        mine, theirs = _pointer(operation), _pointer(other.operation)
+        mine, theirs = pointer_of(operation), pointer_of(other.operation)
         if _commute(operation, other.operation):
             return False
         plain = not any("atomic" in one.name for one in (operation, other.operation))
@@ -163,13 +161,9 @@ class _Walk:
         return bool(roots & found) or ANYWHERE in roots or ANYWHERE in found
 
 
-def _pointer(operation: Operation) -> Value:
-    return operation.operands[_POINTER.get(operation.name, 0)]
-
-
 def _commute(one: Operation, other: Operation) -> bool:
     """Whether two atomics leave the same in either order, and tell nobody what they found."""
-    if one.name != "atomic_rmw" or other.name != "atomic_rmw":
+    if not {one.name, other.name} <= {"atomic_rmw", "tensor_reduce"}:
         return False
     how = one.attributes["combine"]
     silent = not one.results[0].uses and not other.results[0].uses

@@ -9,20 +9,37 @@ from __future__ import annotations
 
 from blockstep.ir import Operation, Value
 
-WRITES = frozenset({"store", "atomic_store", "atomic_rmw", "atomic_cas"})
+STORES = frozenset({"tensor_store", "tensor_reduce"})  # of the copy engine
+WRITES = frozenset({"store", "atomic_store", "atomic_rmw", "atomic_cas", *STORES})
+READS = frozenset({"load", "async_copy", "atomic_load"})
 _ORDERS = frozenset(
-    {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "barrier", "gdc_wait", "while"}
+    {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "barrier", "gdc_wait", "while",
+     "tensor_reduce"}
 )  # fmt: skip
+
+
+def pointer_of(access: Operation) -> Value:
+    """The pointer that an access goes through: of the copy engine's, the base of the array."""
+    if access.name in STORES:
+        made = access.operands[0].producer
+        assert made is not None and made.name == "tensor_map", "the verifier has seen it"
+        return made.operands[0]
+    return access.operands[3 if access.name == "async_copy" else 0]
+
+
+def orders(operation: Operation) -> bool:
+    """Whether an operation orders the accesses around it."""
+    return operation.name in _ORDERS or bool(operation.attributes.get("volatile"))
 
 
 def may_run_ahead(load: Operation, loop: Operation) -> bool:
     """Whether nothing in the loop stands in the way of a load of an earlier iteration."""
     mine = roots_of(load.operands[0])
     for operation in loop.walk():
-        if operation.name in _ORDERS or operation.attributes.get("volatile"):
+        if orders(operation):
             return False
         if operation.name in WRITES:
-            theirs = roots_of(operation.operands[0])
+            theirs = roots_of(pointer_of(operation))
             if mine & theirs or None in mine | theirs:
                 return False
     return True
@@ -71,4 +88,4 @@ def _out_of(owner: Operation, index: int) -> list[Value]:
     return [owner.operands[3 + index], owner.regions[0].terminator.operands[index]]
 
 
-__all__ = ["WRITES", "may_run_ahead", "roots_of"]
+__all__ = ["READS", "STORES", "WRITES", "may_run_ahead", "orders", "pointer_of", "roots_of"]

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from blockstep.compiler.passes.fuel import left, spend
+from blockstep.compiler.passes.maps import map_of
 from blockstep.compiler.passes.prefetch import Prefetch, parts_of, prefetches, slice_of
 from blockstep.ir import (
     ASYNC_COMMIT,
@@ -130,6 +131,9 @@ class _Pipelining:
         return found
 
     def _rings(self) -> None:
+        for one in self.loads:  # before the rings, whose memory making a map may use
+            if one.box is not None:
+                one.map = map_of(one.box.box, one.box.width, one.box.padding, self.loop)
         for one in self.loads:
             block = one.load.results[0].type
             told = {"slots": self.stages, "shape": tuple(block.shape), "element": block.scalar}
@@ -185,10 +189,10 @@ class _Pipelining:
         self, one: Prefetch, mapping: _Outer, slot: Value, active: Value, before: Operation,
         announced: int,
     ) -> None:  # fmt: skip
-        assert one.box is not None and one.ring is not None and self.phases is not None
-        operands = [one.ring, self.phases, slot, active, *(mapping[v] for v in one.box.offsets)]
+        assert one.map is not None and one.ring is not None and self.phases is not None
+        places = [mapping[v] for v in one.inputs]
+        operands = [one.ring, self.phases, slot, active, one.map, *places]
         told = {
-            "descriptor": one.box.descriptor, "padding": one.box.padding, "width": one.box.width,
             "element": one.load.results[0].type.scalar, "shape": tuple(one.stored.shape),
             "layout": one.stored, "announced": announced,
         }  # fmt: skip

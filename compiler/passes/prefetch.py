@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from blockstep.compiler.layouts.shared import SharedLayout, widest
 from blockstep.compiler.passes.boxes import Boxed, boxed
 from blockstep.compiler.passes.effects import is_pure
+from blockstep.compiler.passes.maps import is_inside
 from blockstep.compiler.passes.ordering import may_run_ahead
 from blockstep.ir import Operation, Value
 
@@ -25,6 +26,7 @@ class Prefetch:
     vector: int
     box: Boxed | None
     ring: Value | None = None
+    map: Value | None = None  # of the array that a box is of
 
     @property
     def result(self) -> Value:
@@ -47,7 +49,7 @@ class Prefetch:
     def inputs(self) -> list[Value]:
         """What must be known to start the copy."""
         if self.box is not None:
-            return list(self.box.offsets)
+            return list(self.box.box.offsets)
         parts = parts_of(self.load)
         return [v for v in (parts["pointer"], parts["mask"]) if v is not None]
 
@@ -55,7 +57,8 @@ class Prefetch:
 def prefetches(loop: Operation, engine: bool) -> list[Prefetch]:
     """The loads of a loop that can run ahead; `engine`: whether there is a copy engine."""
     (body,) = loop.regions
-    found = [one for one in (_candidate(op, engine) for op in body.operations) if one is not None]
+    candidates = (_candidate(op, loop, engine) for op in body.operations)
+    found = [one for one in candidates if one is not None]
     return [
         one
         for one in found
@@ -63,7 +66,7 @@ def prefetches(loop: Operation, engine: bool) -> list[Prefetch]:
     ]
 
 
-def _candidate(load: Operation, engine: bool) -> Prefetch | None:
+def _candidate(load: Operation, loop: Operation, engine: bool) -> Prefetch | None:
     if load.name != "load" or not load.results[0].type.shape or load.attributes.get("volatile"):
         return None
     chain = _chain(load)
@@ -80,7 +83,7 @@ def _candidate(load: Operation, engine: bool) -> Prefetch | None:
     box = None
     if engine:
         box = boxed(load, parts["pointer"], parts["mask"], parts["other"], stored)
-    if box is not None:
+    if box is not None and not any(is_inside(value, loop) for value in box.box.array):
         return Prefetch(load, chain, stored, 0, box)
     source = load.results[0].layout
     vector = min(load.attributes.get("vector", 1), widest(source, stored, element.itemsize))

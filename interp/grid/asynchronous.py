@@ -30,6 +30,7 @@ import numpy as np
 from blockstep.findings import Finding, Severity, Span
 from blockstep.interp.grid import memory
 from blockstep.interp.grid.lanes import Lanes, Shape, constant, of_array
+from blockstep.interp.grid.maps import Map
 from blockstep.interp.grid.memory import Suspicion
 from blockstep.ir import Function, Operation, SharedLayout, Value
 from blockstep.language import types as ty
@@ -123,6 +124,7 @@ class Asynchronous:
     complete: Any = None  # of those
     rings: dict[Operation, Ring] = field(default_factory=dict)
     phases: dict[Operation, Phases] = field(default_factory=dict)
+    maps: dict[Operation, Map] = field(default_factory=dict)
     engine: dict[Ring, Operation] = field(default_factory=dict)  # whose copies the engine does
     held: dict[Value, Held] = field(default_factory=dict)
 

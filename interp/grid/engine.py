@@ -1,4 +1,5 @@
-"""The copy engine of placed IR: boxes that are copied into slots, and barriers that count their bytes.
+"""The copy engine of placed IR: boxes that are copied into slots, barriers that count their bytes, and
+blocks that are written as boxes.
 
 A copy arrives where a `phase_wait` waits for the phase of the slot's own barrier that counts its
 bytes; every lane waits there, so the slot can be read at once. A wait for a phase that is over waits
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from blockstep.interp.grid import memory
 from blockstep.interp.grid.asynchronous import (
     COPYING,
     READABLE,
@@ -28,6 +30,8 @@ from blockstep.interp.grid.asynchronous import (
     state_of,
 )
 from blockstep.interp.grid.lanes import Lanes, constant, of_array
+from blockstep.interp.grid.maps import Map
+from blockstep.interp.grid.memory import Suspicion
 from blockstep.ir import Operation, Value
 from blockstep.language import types as ty
 
@@ -82,7 +86,10 @@ def tensor_copy(
     told, counts = operation.attributes, _phases_of(state, operation.operands[1])
     made = ring_of(state, operation, slots[on], now[on])
     at = free_slot(state, operation, made, now[on], slots[on])
-    blocks = _box(machine, told, operands[4:], on)
+    pointer, inside = box(machine, state, operation.operands[4], operands[5:])
+    active = on.reshape(machine.lead + (1,) * len(pointer.shape))
+    fill = told["element"].numpy.type(np.nan if _told(operation)["padding"] == "nan" else 0)
+    blocks = read(machine, pointer, inside & active, fill).reshape(-1, prod(told["shape"]))[on]
     made.data[at] = blocks[:, addresses(told["layout"])]
     made.state[at] = COPYING
     state.engine[made] = operation.operands[1].producer  # type: ignore[assignment]
@@ -92,20 +99,69 @@ def tensor_copy(
     return []
 
 
-def _box(machine: GridMachine, told: Any, offsets: Sequence[Lanes], on: Any) -> Any:
-    """The elements of a box in each program that is `on`."""
-    name, shape, size = told["descriptor"], told["shape"], told["element"].itemsize
-    view = machine.arguments[name]
-    address, inside = np.asarray(int(view.base), np.int64), on.reshape(machine.lead + (1, 1))
-    for axis, (offset, n) in enumerate(zip(offsets, shape, strict=True)):
-        along = np.arange(n, dtype=np.int64).reshape((-1, 1) if axis == 0 else (1, -1))
-        at = scalar(machine, offset).astype(np.int64).reshape(machine.lead + (1, 1)) + along
-        inside = inside & (at >= 0) & (at < machine.arguments[f"{name}.shape{axis}"])
-        address = address + at * (machine.arguments[f"{name}.stride{axis}"] * size)
-    pointer = of_array(address, ty.block_type(ty.pointer_type(told["element"]), shape))
-    pointer.origin = view
-    fill = told["element"].numpy.type(np.nan if told["padding"] == "nan" else 0)
-    return read(machine, pointer, inside, fill).reshape(-1, prod(shape))[on]
+def _told(operation: Operation) -> dict[str, Any]:
+    """What the map of a copy says of its boxes."""
+    made = operation.operands[4].producer
+    assert made is not None, "the verifier has seen it"
+    return made.attributes
+
+
+def tensor_map(
+    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
+) -> list[Lanes]:
+    """What the engine is to know of an array, from here on."""
+    state, now = state_of(machine)
+    base, *parts = operands
+    rank = len(operation.attributes["shape"])
+    made = state.maps.get(operation)
+    if made is None:
+        made = state.maps[operation] = Map.of(state.programs, rank, base.origin)
+    if made.origin is not base.origin:
+        raise Suspicion  # an array of another memory than before: one at a time
+    made.base[now] = scalar(machine, base)
+    for axis in range(rank):
+        made.lengths[now, axis] = scalar(machine, parts[axis])
+        made.strides[now, axis] = scalar(machine, parts[rank + axis])
+    return [constant(0, ty.int64)]
+
+
+def box(
+    machine: GridMachine, state: Asynchronous, value: Value, offsets: Sequence[Lanes]
+) -> tuple[Lanes, Any]:
+    """The pointers of a box in each program that runs, and which of its elements are inside."""
+    made = value.producer
+    assert made is not None, "the verifier has seen it"
+    known, now = state.maps[made], state.running(machine)
+    shape, element = made.attributes["shape"], made.attributes["element"]
+    rank = len(shape)
+    lead = machine.lead + (1,) * rank
+    address, inside = known.base[now].reshape(lead), np.ones(lead, bool)
+    for axis, offset in enumerate(offsets):
+        along = np.arange(shape[axis], dtype=np.int64)
+        along = along.reshape((1,) * axis + (-1,) + (1,) * (rank - axis - 1))
+        at = scalar(machine, offset).astype(np.int64).reshape(lead) + along
+        inside = inside & (at >= 0) & (at < known.lengths[now, axis].reshape(lead))
+        address = address + at * (known.strides[now, axis] * element.itemsize).reshape(lead)
+    pointer = of_array(address, ty.block_type(ty.pointer_type(element), shape))
+    pointer.origin = known.origin
+    return pointer, inside
+
+
+def tensor_store(
+    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
+) -> list[Lanes]:
+    """The engine writes a block, of which what lies outside of the array is dropped."""
+    state, _ = state_of(machine)
+    _, value, *offsets = operands
+    pointer, inside = box(machine, state, operation.operands[0], offsets)
+    access = memory.touch(pointer, inside, machine.lead)
+    memory.prove_inside(access)
+    if not access.view.writeable:
+        raise Suspicion
+    machine.turns.settle(access.storage)
+    kind = pointer.type.scalar.element_ty.numpy  # type: ignore[attr-defined]
+    memory.write(access, value.data().astype(kind, copy=False), kind)
+    return []
 
 
 def phase_wait(
@@ -133,6 +189,8 @@ HANDLERS: dict[str, Handler] = {
     "phases": phases,
     "phases_end": phases_end,
     "tensor_copy": tensor_copy,
+    "tensor_map": tensor_map,
+    "tensor_store": tensor_store,
 }
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "box"]

@@ -182,6 +182,17 @@ def atomic(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
     return _act(machine, operation, pointer, (value,), mask, act)
 
 
+def tensor_reduce(
+    machine: GridMachine, operation: Operation, operands: tuple[Any, ...]
+) -> list[Lanes]:
+    """The same, of a block with a box of an array."""
+    state, _ = asynchronous.state_of(machine)
+    _, value, *offsets = operands
+    pointer, inside = engine.box(machine, state, operation.operands[0], offsets)
+    mask = of_array(inside, ty.block_type(ty.int1, pointer.shape))
+    return atomic(machine, operation, (pointer, value, mask))
+
+
 def swap(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """Compares and swaps, in the same order."""
     pointer, expected, value = operands
@@ -365,4 +376,5 @@ HANDLERS: dict[str, Callable[[GridMachine, Operation, tuple[Any, ...]], list[Lan
     "gdc_launch_dependents": nothing,
     **asynchronous.HANDLERS,
     **engine.HANDLERS,
+    "tensor_reduce": tensor_reduce,
 }

@@ -19,12 +19,25 @@ PASSES_POINTERS = frozenset(
      "hint", "bitcast", "int_to_pointer", "join", "cat", "flip", "gather",
      "convert"}
 )  # fmt: skip
-ATOMICS = frozenset({"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
+ATOMICS = frozenset(
+    {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "tensor_reduce"}
+)  # fmt: skip
 _ANY_ORDER = frozenset({"add", "and", "or", "xor", "max", "min"})
 ORDERED = frozenset({"print", "device_query", "globaltimer", "map", "map_packed"})
-READS = frozenset({"load", "async_copy", "tensor_copy", "atomic_rmw", "atomic_cas", "atomic_load"})
+READS = frozenset(
+    {"load", "async_copy", "tensor_copy", "tensor_reduce", "atomic_rmw", "atomic_cas",
+     "atomic_load"}
+)  # fmt: skip
 POINTERS = {"async_copy": 3}  # which operand is the pointer, where it is not the first
-WRITES = frozenset({"store", "atomic_rmw", "atomic_cas", "atomic_store"})
+MAPS = {
+    "tensor_copy": 4,
+    "tensor_store": 0,
+    "tensor_reduce": 0,
+}  # which operand is the map of the array
+WRITES = frozenset(
+    {"store", "tensor_store", "tensor_reduce", "atomic_rmw", "atomic_cas", "atomic_store"}
+)  # fmt: skip
+_NEVER_WAIT = frozenset({"atomic_rmw", "atomic_cas", "tensor_reduce"})
 _STRUCTURED = frozenset({"for", "while", "if"})
 PLAIN = (READS | WRITES) - ATOMICS
 
@@ -62,7 +75,7 @@ def plan(function: Function) -> Plan:
             raise Refused("a volatile load may wait for another program instance")
     atomics = [o for o in operations if o.name in ATOMICS]
     for atomic in atomics:
-        if atomic.name not in ("atomic_rmw", "atomic_cas") or _inside(atomic, "while"):
+        if atomic.name not in _NEVER_WAIT or _inside(atomic, "while"):
             raise Refused("an atomic may wait for another program instance")
     for operation in operations:
         if operation.name == "while" and _polls(operation):
@@ -143,15 +156,20 @@ def reached(operations: list[Operation]) -> frozenset[str] | None:
     """The parameters through which operations reach memory."""
     names: set[str] = set()
     for operation in operations:
-        if operation.name == "tensor_copy":
-            names.add(operation.attributes["descriptor"])
-            continue
-        pointer = operation.operands[POINTERS.get(operation.name, 0)]
-        sources = set(_sources(pointer, set()))
+        sources = set(_sources(_pointer(operation), set()))
         if None in sources:
             return None
         names |= {name for name in sources if name is not None}
     return frozenset(names)
+
+
+def _pointer(operation: Operation) -> Value:
+    """The pointer of an access: of the copy engine's, the base of the array."""
+    if operation.name not in MAPS:
+        return operation.operands[POINTERS.get(operation.name, 0)]
+    made = operation.operands[MAPS[operation.name]].producer
+    assert made is not None, "the verifier has seen it"
+    return made.operands[0]
 
 
 def _sources(value: Value, seen: set[Value]) -> Iterator[str | None]:
@@ -206,7 +224,7 @@ def _tests(structure: Operation) -> list[Value]:
 
 def _steering(operations: list[Operation]) -> list[Operation]:
     """The loads and atomics that decide where a store goes, or whether it is made."""
-    stores = [o for o in operations if o.name == "store"]
+    stores = [o for o in operations if o.name in ("store", "tensor_store")]
     left = [v for o in stores for v in (o.operands[0], *o.operands[2:])]  # addresses, masks
     left += [v for o in stores for outer in _around(o) for v in _tests(outer)]
     seen: set[Value] = set()

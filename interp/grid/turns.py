@@ -137,7 +137,8 @@ def in_turns(
     careful = operation in machine.plan.repeated and not machine.plan.alike
     if careful and access.block and not machine.log.injective(access):
         raise Suspicion
-    if careful and operation.name == "atomic_rmw" and not operation.results[0].uses:
+    sums = operation.name in ("atomic_rmw", "tensor_reduce")
+    if careful and sums and not operation.results[0].uses:
         turns.put_off(operation, storage, index, values[0], ids)
         return np.zeros(index.shape, dtype)
     turns.settle(storage)

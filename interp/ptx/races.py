@@ -9,6 +9,9 @@ An asynchronous copy writes when its thread has waited for its group; others may
 barrier. Where threads are ordered otherwise (mbarriers, named barriers, clusters), races are not
 judged (`ordered`): what is unwritten, and what is not waited for, still is.
 
+The asynchronous units see what threads wrote once a `fence.proxy.async` stands between: the writer's own
+behind the write, or one of any thread behind a barrier.
+
 Invariant: a granule is no wider than any access of the kernel, so that an access covers granules.
 """
 
@@ -33,6 +36,9 @@ _SEVERAL = 2048  # + warp: several lanes of a warp
 _MANY = _WHO
 WARPGROUP = 4 * LANES
 KEPT = 16  # groups of copies whose end is remembered
+_READERS = {"product": (WARPGROUP, "wgmma", "products"), "bulk": (1, "bulk copy", "bulk copies")}
+"""What reads shared memory until it is waited for: how many threads are one party, its name, and what
+the batch calls its groups."""
 
 
 class SharedRaces:
@@ -55,8 +61,10 @@ class SharedRaces:
         self.epoch = np.ones((batch.ctas, 1), np.int64)
         self.warp_epoch = np.zeros((batch.ctas, -(-batch.threads // LANES)), np.int64)
         self.copies = False
-        self.product = np.zeros(count, np.int64)  # group << 12 | 1 + warpgroup of a wgmma
-        self.product_at = np.zeros(count, np.int32)
+        self.fences = np.zeros((batch.ctas, batch.threads), np.int64)  # of a thread, so far
+        self.fence_epoch = np.zeros((batch.ctas, 1), np.int64)  # of the last one of a CTA
+        self.fenced_at = np.zeros(count, np.int64)  # how many its writer had behind it; -1: engine
+        self.flying = {kind: _Flying(count, *told) for kind, told in _READERS.items()}
         batch.state["races"] = self
 
     def end(self, batch: Batch) -> None:
@@ -77,14 +85,21 @@ class SharedRaces:
         look = _Look(self, frame, at, size, mask, place, good)
         if kind == "read":
             self._read(look)
-        elif kind == "write":
+        elif kind in ("write", "engine"):
             self._write(look, values)
-        elif kind == "product":
-            self._product(look)
+            behind = -1 if kind == "engine" else self.fences[look.cta, look.tid]
+            self.fenced_at[look.granules] = np.broadcast_to(behind, look.granules.shape)
+        elif kind in self.flying:
+            self._read_on(look, kind)
         elif kind == "atomic":
             self._atomic(look)
         else:
             self._copy(look)
+
+    def fence(self, cta: Bits, tid: Bits) -> None:
+        """These threads ran a fence between what they do and what the asynchronous units do."""
+        self.fences[cta, tid] += 1
+        self.fence_epoch[cta, 0] = self.epoch[cta, 0]
 
     def number(self, place: Place) -> int:
         """A small number for a place."""
@@ -125,7 +140,7 @@ class SharedRaces:
                 self.read_at,
             )  # fmt: skip
         self._check_copies(look, "write of a copy that was not waited for")
-        self._check_products(look, "write")
+        self._check_flying(look, "write")
         self._note_writers(look, bits)
 
     def _atomic(self, look: _Look) -> None:
@@ -147,7 +162,7 @@ class SharedRaces:
             look.races(read), "race", "copy over what another thread reads", read, self.read_at
         )
         self._check_copies(look, "copy over a copy that was not waited for")
-        self._check_products(look, "copy")
+        self._check_flying(look, "copy")
         groups = look.frame.batch.state["copy groups"]
         group = groups.committed[look.cta, look.tid] + 1
         self.copies = True
@@ -155,29 +170,37 @@ class SharedRaces:
         self.writer[look.granules] = 0
         self.wrote_at[look.granules] = look.site
 
-    def _product(self, look: _Look) -> None:
-        """wgmma reads until its group is waited for."""
+    def _read_on(self, look: _Look, kind: str) -> None:
+        """What reads until its group is waited for."""
         self._check_read(look)
-        groups = look.frame.batch.state["products"]
-        warpgroup = look.tid // WARPGROUP
-        group = groups.committed[look.cta, warpgroup] + 1
-        self.product[look.granules] = (group << _WARP) | (warpgroup + 1)
-        self.product_at[look.granules] = look.site
+        self._check_fences(look, self.flying[kind].name)
+        self.flying[kind].note(look)
 
-    def _check_products(self, look: _Look, what: str) -> None:
-        groups = look.frame.batch.state.get("products")
-        if groups is None:
+    def _check_fences(self, look: _Look, name: str) -> None:
+        """Whether the units may still see what was there before the last write."""
+        key, behind = self.writer[look.granules], self.fenced_at[look.granules]
+        if not (key != 0).any():
             return
-        key = self.product[look.granules]
-        owner, group = np.maximum((key & _WHO) - 1, 0), key >> _WARP
-        flying = (key != 0) & (group > groups.done[look.cta, owner])
-        self._tell_product(look, flying, "async", f"{what} of what a wgmma still reads")
-        ended = groups.ended[look.cta, owner, group % KEPT] == self.epoch[look.cta, 0]
-        early = self.ordered & (key != 0) & ~flying & ended & (owner != look.tid // WARPGROUP)
-        self._tell_product(look, early, "race", f"{what} of what another warpgroup's wgmma reads")
+        owner = np.maximum((key & _WHO) - 1, 0)
+        own = self.fences[look.cta, np.minimum(owner, self.fences.shape[1] - 1)] > behind
+        later = self.fence_epoch[look.cta, 0] >= (key >> _EPOCH) + self.ordered
+        unseen = (key != 0) & (behind >= 0) & ~own & ~later
+        look.tell_if(
+            unseen, "async", f"no proxy fence before a {name} reads it", key, self.wrote_at
+        )
 
-    def _tell_product(self, look: _Look, wrong: Flags, kind: str, what: str) -> None:
-        look.tell_if(wrong, kind, what, np.zeros((1, 1), np.int64), self.product_at)
+    def _check_flying(self, look: _Look, what: str) -> None:
+        for one in self.flying.values():
+            groups = look.frame.batch.state.get(one.groups)
+            if groups is None:
+                continue
+            key = one.key[look.granules]
+            owner, group = np.maximum((key & _WHO) - 1, 0), key >> _WARP
+            flying = (key != 0) & (group > groups.done[look.cta, owner])
+            one.tell(look, flying, "async", f"{what} of what a {one.name} still reads")
+            ended = groups.ended[look.cta, owner, group % KEPT] == self.epoch[look.cta, 0]
+            early = self.ordered & (key != 0) & ~flying & ended & (owner != look.tid // one.each)
+            one.tell(look, early, "race", f"{what} of what another's {one.name} reads")
 
     def _check_copies(self, look: _Look, what: str) -> None:
         if not self.copies:
@@ -233,6 +256,26 @@ class SharedRaces:
         near = mine == theirs
         self.reader[at[near]] = base[near] | (_SEVERAL + mine[near])
         self.reader[at[~near]] = base[~near] | _MANY
+
+
+class _Flying:
+    """The last read of each granule by what reads until it is waited for: group << 12 | 1 + party."""
+
+    def __init__(self, count: int, each: int, name: str, groups: str) -> None:
+        self.each, self.name, self.groups = each, name, groups
+        self.key = np.zeros(count, np.int64)
+        self.at = np.zeros(count, np.int32)
+
+    def note(self, look: _Look) -> None:
+        """A read begins."""
+        party = look.tid // self.each
+        group = look.frame.batch.state[self.groups].committed[look.cta, party] + 1
+        self.key[look.granules] = (group << _WARP) | (party + 1)
+        self.at[look.granules] = look.site
+
+    def tell(self, look: _Look, wrong: Flags, kind: str, what: str) -> None:
+        """Report the lanes with a granule where something is wrong."""
+        look.tell_if(wrong, kind, what, np.zeros((1, 1), np.int64), self.at)
 
 
 def _warp_of(who: Bits) -> Bits:

@@ -29,7 +29,7 @@ def _width(i: Instruction) -> int:
     if i.opcode == "cp" and "async" in i.modifiers and "bulk" not in i.modifiers:
         sizes = [o.value for o in i.operands if isinstance(o, Immediate)]
         return min([_WIDEST, *sizes[:1]]) if len(i.operands) > 2 else _WIDEST
-    return _WIDEST
+    return 4 if i.opcode == "tensormap" and "replace" in i.modifiers else _WIDEST
 
 
 def polls(statements: Sequence[Statement]) -> bool:

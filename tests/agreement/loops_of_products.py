@@ -93,6 +93,49 @@ def boxes(a, b, c, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
 
 
 @triton.jit
+def made(a, b, c, rows, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Descriptors that the kernel makes, of the rows that each program instance has."""
+    p = tl.program_id(0)
+    first = a + tl.multiple_of(p * BM * n, 16)
+    left = tl.make_tensor_descriptor(first, [rows - p * BM, n], [n, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [n, BN], [BN, 1], [BK, BN])
+    sums = tl.make_tensor_descriptor(c, [rows, BN], [BN, 1], [BM, BN])
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(trips):
+        acc = tl.dot(left.load([0, k * BK]), right.load([k * BK, 0]), acc)
+    sums.store([p * BM, 0], acc)
+
+
+@triton.jit
+def persistent(a, b, c, rows, n, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Each program instance multiplies several blocks of rows, and stores one while it goes on."""
+    left = tl.make_tensor_descriptor(a, [rows, n], [n, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [n, BN], [BN, 1], [BK, BN])
+    sums = tl.make_tensor_descriptor(c, [rows, BN], [BN, 1], [BM, BN])
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, n, BK):
+            acc = tl.dot(left.load([tile * BM, k]), right.load([k, 0]), acc)
+        sums.store([tile * BM, 0], acc.to(tl.float16))
+
+
+@triton.jit
+def grouped(a, b, c, sizes, n, groups, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A descriptor for each turn of a loop, some of arrays without rows."""
+    start = 0
+    for g in range(groups):
+        rows = tl.load(sizes + g)
+        left = tl.make_tensor_descriptor(a + start * n, [rows, n], [n, 1], [BM, BK])
+        right = tl.make_tensor_descriptor(b, [n, BN], [BN, 1], [BK, BN])
+        sums = tl.make_tensor_descriptor(c + start * BN, [rows, BN], [BN, 1], [BM, BN])
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, n, BK):
+            acc = tl.dot(left.load([0, k]), right.load([k, 0]), acc)
+        sums.store([0, 0], acc)
+        start += rows
+
+
+@triton.jit
 def transposed(a, b, c, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """The second factor lies the other way round in memory."""
     rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
@@ -215,6 +258,23 @@ def _boxes(trips: int) -> Launch:
     return boxes, (2,), (*given, trips + 1, 64, 64, 32), {}
 
 
+def _made(trips: int) -> Launch:
+    """Rows and columns outside of the arrays, as in `_boxes`."""
+    a, b, c = numbers(120, 32 * trips + 16), numbers(32 * trips + 16, 64), _sums(120, 64)
+    return made, (2,), (a, b, c, 120, a.shape[1], trips + 1, 64, 64, 32), {}
+
+
+def _persistent() -> Launch:
+    a, b = numbers(300, 96), numbers(96, 64)
+    sums = np.zeros((300, 64), np.float16)
+    return persistent, (2,), (a, b, sums, 300, 96, 5, 64, 64, 32), {}
+
+
+def _grouped() -> Launch:
+    a, b, sizes = numbers(120, 96), numbers(96, 64), np.array([40, 0, 64, 16], np.int32)
+    return grouped, (1,), (a, b, _sums(120, 64), sizes, 96, 4, 64, 64, 32), {}
+
+
 def _transposed() -> Launch:
     a, b = numbers(64, 160), numbers(64, 160)
     return transposed, (1,), (a, b, _sums(64, 64), 160, 5, 64, 64, 32), {}
@@ -241,6 +301,9 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "what is stored": lambda: _stored(written),
     "a transposed factor": _transposed,
     "boxes": lambda: _boxes(6),
+    "descriptors of the kernel": lambda: _made(5),
+    "a descriptor in each turn": _grouped,
+    "a loop of stores": _persistent,
     "attention": _attention,
 }
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
+import blockstep as triton
+import blockstep.language as tl
 from blockstep import commandline, target
 from blockstep.errors import TritonError
 from blockstep.interp.grid.memory import Suspicion
@@ -29,6 +32,7 @@ STEP_ONLY_KERNELS = {
     "grouped_gemm": {"grouped_kernel": "its pointers come out of memory"},
     "layer_norm": {"backward_kernel": "several atomics act in the order of program instances"},
 }
+BOXES = ("boxes", "descriptors of the kernel", "a descriptor in each turn", "a loop of stores")
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
@@ -46,8 +50,28 @@ def test_passes_keep_the_bits_of_a_loop_of_products(name: str) -> None:
     kernel, grid, arguments, named = LAUNCHES[name]()
     stages = placed_agree(kernel, grid, *arguments, **named)
     last = [stage for stage in stages if stage.name == "pipeline"]
-    copy = "tensor_copy" if name == "boxes" else "async_copy"
+    copy = "tensor_copy" if name in BOXES else "async_copy"
     assert any(copy in stage.text and "slot" in stage.text for stage in last)
+
+
+@triton.jit
+def summed(x, out_ptr, rows, turns, BM: tl.constexpr, BN: tl.constexpr, OP: tl.constexpr):
+    """Blocks that overlap, from several program instances and turns."""
+    out = tl.make_tensor_descriptor(out_ptr, [rows, BN], [BN, 1], [BM, BN])
+    i = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
+    for k in range(turns):
+        row = (tl.program_id(0) + k) * (BM // 2)
+        if OP == "max":
+            out.atomic_max([row, 0], tl.load(x + i) + k)
+        else:
+            out.atomic_add([row, -8], tl.load(x + i) + k)
+
+
+@pytest.mark.parametrize("op", ["add", "max"])
+def test_passes_keep_the_bits_of_blocks_that_are_combined_with_memory(op: str) -> None:
+    x, out = np.arange(8 * 16, dtype=np.int32), np.zeros((30, 16), np.int32)
+    stages = placed_agree(summed, (3,), x, out, 30, 4, 8, 16, op)
+    assert any("tensor_reduce" in stage.text for stage in stages if stage.name == "stores")
 
 
 @settings(max_examples=8, deadline=None, database=None)

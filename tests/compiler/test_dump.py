@@ -55,7 +55,7 @@ def test_a_wrong_pass_is_said_before_the_script_runs(capsys: pytest.CaptureFixtu
     assert main(["dump", ADD, "--kernel", "add_kernel", "--after", "fuse"]) == 2
     said = capsys.readouterr().err
     assert "no pass is called 'fuse'; there are frontend, inline, " in said
-    assert "cse:1, licm, cse:2, dce:1, place, " in said
+    assert "cse:1, licm, cse:2, carried, dce:1, engine, place, stores, " in said
 
 
 @pytest.mark.parametrize("name", ["cse:0", "cse:9", "cse:x", "frontend:1", "licm:2"])

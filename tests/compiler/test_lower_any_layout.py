@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from blockstep.compiler import layouts
-from blockstep.compiler.lower import Options, convert, matrices
+from blockstep.compiler.layouts import matrices
+from blockstep.compiler.lower import Options, convert
 from blockstep.compiler.placement import memory
 from blockstep.ir import Layout, Operation
 from tests.compiler import moving_kernels as kernels

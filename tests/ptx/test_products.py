@@ -170,3 +170,20 @@ def test_a_product_uses_the_instructions_that_it_is_to_test() -> None:
     older, newer = (product(np.float16, t, (128, 128, 128))[0].text for t in ("sm_80", "sm_90a"))
     assert "mma.sync" in older
     assert "wgmma.mma_async" in newer and "cp.async" in newer
+
+
+@triton.jit
+def squared(a_ptr, c_ptr, B: tl.constexpr):
+    """A factor that lanes compute and put into shared memory."""
+    i = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    a = tl.load(a_ptr + i) + 1
+    tl.store(c_ptr + i, tl.dot(a, a))
+
+
+def test_a_missing_fence_before_a_product_is_found() -> None:
+    a, c = small(64, 64, dtype=np.float16), np.zeros((64, 64), np.float32)
+    made = compiled(squared, (a, c), {"B": 64}, (1,))
+    assert judged(made) == []
+    texts = mutants(made.text, r"\s*fence\.proxy\.async")
+    made.text = re.sub(r"\n\s*fence\.proxy\.async[^\n]*", "", made.text)
+    assert texts and set(judged(made)) == {"async"}

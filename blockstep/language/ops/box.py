@@ -27,7 +27,7 @@ def _spread(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(x.shape + (1,) * len(shape))
 
 
-def _pointers(base: Any, *parts: Any, shape: tuple[int, ...], itemsize: int) -> Any:
+def _pointers(base: Any, *parts: Any, shape: tuple[int, ...], itemsize: int, **_: bool) -> Any:
     rank = len(shape)
     out = _spread(base, shape)
     for axis in range(rank):
@@ -41,7 +41,8 @@ BOX_POINTERS = define(
     Family.MIX,
     lambda base, *_, shape, **__: ty.blocked(base.scalar, shape),
     _pointers,
-    "`-> m n`: base + (offset + position) . strides, for offsets and strides along each axis.",
+    "`-> m n`: base + (offset + position) . strides, for offsets and strides along each axis. They "
+    "are those of a descriptor if `described`, and of an array that a copy engine finds if `engine`.",
 )
 
 

@@ -51,6 +51,7 @@ def _told(compiled: Compiled, options: Options) -> dict[str, Any]:
     return {
         "name": module.name,
         "shared": module.shared,
+        "scratch": module.scratch,
         "num_warps": options.num_warps,
         "num_ctas": options.num_ctas,
         "parameters": [[p.kind, p.name, box_of(p)] for p in module.parameters],

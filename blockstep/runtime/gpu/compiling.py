@@ -136,6 +136,7 @@ def binary_of(entry: store.Entry) -> Binary:
         image=entry.parts.get("cubin", texts["ptx"]),
         name=told["name"],
         shared=told["shared"],
+        scratch=told["scratch"],
         num_warps=told["num_warps"],
         num_ctas=told["num_ctas"],
         parameters=parameters,

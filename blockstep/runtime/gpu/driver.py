@@ -161,7 +161,7 @@ class Driver:
         return ordinal if ordinal >= 0 else None
 
     def capturing(self, stream: int) -> bool:
-        """Whether work on the stream is recorded into a graph. Only for slow paths."""
+        """Whether work on the stream is recorded into a graph. It asks the driver."""
         tried = "asking whether a stream is capturing"
         status = self.call(tried, self.api.cuStreamIsCapturing, stream)
         return bool(int(status))

@@ -4,7 +4,8 @@ It finds the device of bound arguments, compiles and loads what is needed, copie
 and launches. What was found out is a `Prepared`, which `shortcut` launches again.
 
 Invariant: a launch on device arrays alone neither waits nor allocates once its code is loaded, so
-that it can be captured into a graph.
+that it can be captured into a graph. (Scratch memory is allocated for a larger grid than before and
+for a capture, outside of it.)
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from blockstep.runtime.gpu.handle import GPUKernel
 from blockstep.runtime.gpu.host_arrays import Copies, arrays_of, devices_hold
 from blockstep.runtime.gpu.launcher import Launcher
 from blockstep.runtime.gpu.loading import Loaded, Loader
+from blockstep.runtime.gpu.scratch import Scratch
 from blockstep.runtime.gpu.selection import code_for, target_of
 from blockstep.runtime.gpu.shortcut import Grid, debugging
 from blockstep.runtime.gpu.streams import current_stream
@@ -41,6 +43,7 @@ class Machine:
         self.loader = Loader(driver)
         self.maps = TensorMaps(driver)
         self.faults = Faults(driver)
+        self.scratch = Scratch(driver)
         self._compile = compile_
         self._launchers: dict[int, Launcher] = {}  # by Loaded, which they keep
         self._targets = functools.cache(lambda ordinal: target_of(driver.device(ordinal)))
@@ -53,7 +56,7 @@ class Machine:
         made = code_for(function, bound, options, self._targets(ordinal), self._compile)
         loaded = self.loader.load(made.binary, ordinal)
         handle = GPUKernel(function, options, name, loaded)
-        gather = gathering(made.binary, bound, self.maps)
+        gather = gathering(made.binary, bound, self.maps, self.scratch.of(loaded))
         return Prepared(self._launcher(loaded), gather, handle, made.watch, debugging(function))
 
     def _launcher(self, loaded: Loaded) -> Launcher:
@@ -78,7 +81,7 @@ class Machine:
         ):
             stream = copies.stream
             values = values_of(bound, functools.partial(self._address, bound, copies))
-            launcher.launch(*grid, stream, prepared.gather(values))
+            launcher.launch(*grid, stream, prepared.gather(values, grid, stream))
             if not len(copies):
                 return
             self.driver.wait(stream, launcher.name)

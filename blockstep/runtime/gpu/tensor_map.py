@@ -1,7 +1,8 @@
 """Tensor maps: the 128 bytes that tell the copy engine how a block lies in memory.
 
 `encode` asks the driver (`cuTensorMapEncodeTiled`); `TensorMaps` keeps the answers by everything
-that they depend on, so that a launch with the same array costs a dictionary look-up.
+that they depend on, and `Known` those of one parameter by the array alone, so that a launch with the
+same array costs one look-up of a tuple that it has.
 
 Invariant: dimensions are given as arrays are, outermost first; the driver is told them innermost
 first. What the hardware cannot take is refused in the array's own terms before the driver is asked.
@@ -10,11 +11,11 @@ first. What the hardware cannot take is refused in the array's own terms before 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from blockstep.runtime.gpu.binary import SIZES
+from blockstep.runtime.gpu.binary import SIZES, Box
 from blockstep.runtime.gpu.driver import Driver
 from blockstep.runtime.gpu.failures import GPUError
 
@@ -48,6 +49,31 @@ class Tiled:
     swizzle: int = 0
     padding: str = "zero"
     promotion: int = 128
+
+
+Maker = Callable[[Tiled, str], Any]
+"""Gives the tensor map of what is told, for a kernel of this name."""
+Array = tuple[int, tuple[int, ...], tuple[int, ...]]  # address, shape, strides
+
+
+class Known(dict[Array, Any]):
+    """The tensor maps of one parameter of a kernel, by array; it makes those that it has not. The
+    oldest go when there are more than `KEPT`."""
+
+    def __init__(self, make: Maker, box: Box, kernel: str) -> None:
+        self._make, self._box, self._kernel = make, box, kernel
+
+    def __missing__(self, array: Array) -> Any:
+        address, shape, strides = array
+        box = self._box
+        told = Tiled(
+            address, box.element, shape, strides, box.box, box.swizzle, box.padding, box.promotion
+        )
+        found = self._make(told, self._kernel)
+        while len(self) >= KEPT:
+            self.pop(next(iter(self)), None)
+        self[array] = found
+        return found
 
 
 class TensorMaps:

@@ -13,18 +13,16 @@ from typing import Any
 
 from blockstep.interp.memory import View
 from blockstep.runtime.arguments import Argument, Bound
-from blockstep.runtime.gpu.binary import Binary, Box, Value
+from blockstep.runtime.gpu.binary import FAULTS, NULL, SCRATCH, Binary, Box, Value
 from blockstep.runtime.gpu.failures import GPUError
-from blockstep.runtime.gpu.tensor_map import Tiled
-
-MakesMaps = Callable[[Tiled, str], Any]
-"""Makes a tensor map for a kernel, of whatever kind its machine takes."""
+from blockstep.runtime.gpu.tensor_map import Known, Maker
 
 
 @dataclass(slots=True, eq=False)
 class Gather:
     """From `count` values, which the expressions call `v0`, `v1`, …, to those of the parameters of
-    a binary, without the hidden one. `space` is what else they name."""
+    a binary, without the fault record. They may name the grid, `x`, `y`, `z`, and the `stream` too;
+    `space` is what else they name."""
 
     count: int
     parts: tuple[str, ...]
@@ -32,7 +30,7 @@ class Gather:
     take: Callable[..., tuple[Any, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        names = ", ".join(self.names)
+        names = ", ".join(["x", "y", "z", "stream", *self.names])
         items = "".join(f"{part}, " for part in self.parts)
         self.take = eval(compile(f"lambda {names}: ({items})", "<gather>", "eval"), {**self.space})
 
@@ -40,8 +38,10 @@ class Gather:
     def names(self) -> list[str]:
         return [f"v{i}" for i in range(self.count)]
 
-    def __call__(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        return self.take(*values)
+    def __call__(
+        self, values: tuple[Any, ...], grid: tuple[int, int, int], stream: int
+    ) -> tuple[Any, ...]:
+        return self.take(*grid, stream, *values)
 
 
 def values_of(bound: Bound, address: Callable[[View], int]) -> tuple[Any, ...]:
@@ -84,17 +84,24 @@ def _place(argument: Argument, here: str, found: dict[str, str]) -> None:
         found[f"{argument.name}.strides[{axis}]"] = f"{here}[2][{axis}]"
 
 
-def gathering(binary: Binary, bound: Bound, maps: MakesMaps) -> Gather:
-    """What takes the values of such arguments to those of the parameters of `binary`. Raises
-    GPUError for a parameter that names no argument."""
+def gathering(
+    binary: Binary, bound: Bound, maps: Maker, scratch: Callable[[int, int, int, int], int]
+) -> Gather:
+    """What takes the values of such arguments to those of the parameters of `binary`; `scratch`
+    gives memory for a grid on a stream. Raises GPUError for a parameter that names no argument."""
     known = places(bound)
-    space: dict[str, Any] = {"maps": maps, "Tiled": Tiled, "kernel": binary.name}
+    space: dict[str, Any] = {"scratch": scratch}
     parts = []
-    for i, parameter in enumerate(binary.passed):
-        if parameter.box is None:
+    for i, parameter in enumerate(p for p in binary.parameters if p.name != FAULTS):
+        if parameter.name == SCRATCH:
+            parts.append("scratch(x, y, z, stream)")
+        elif parameter.name == NULL:
+            parts.append("0")
+        elif parameter.box is None:
             parts.append(_place_of(parameter.name, known, binary))
         else:
-            parts.append(_map(parameter.box, known, binary, space, i))
+            space[f"maps{i}"] = Known(maps, parameter.box, binary.name)
+            parts.append(f"maps{i}[{_array(parameter.box, known, binary)}]")
     return Gather(len(bound.arguments), tuple(parts), space)
 
 
@@ -107,15 +114,20 @@ def _place_of(name: str, known: dict[str, str], binary: Binary) -> str:
     return known[name]
 
 
-def _map(box: Box, known: dict[str, str], binary: Binary, space: dict[str, Any], i: int) -> str:
-    """The expression of a tensor map."""
+def _array(box: Box, known: dict[str, str], binary: Binary) -> str:
+    """The expression of (address, shape, strides). Of a descriptor's own it is the value itself."""
+    where = _place_of(box.base, known, binary)
+    rank = range(len(box.shape))
+    own = (
+        tuple(f"{box.base}.shape[{n}]" for n in rank),
+        tuple(f"{box.base}.strides[{n}]" for n in rank),
+    )
+    if (box.shape, box.strides) == own and f"{box.base}.shape[{len(rank)}]" not in known:
+        return where.removesuffix("[0]")
 
     def number(value: Value) -> str:
         return str(value) if isinstance(value, int) else _place_of(value, known, binary)
 
     shape = "".join(f"{number(n)}, " for n in box.shape)
     strides = "".join(f"{number(n)}, " for n in box.strides)
-    space[f"rest{i}"] = (box.box, box.swizzle, box.padding, box.promotion)
-    where = _place_of(box.base, known, binary)
-    told = f"Tiled({where}, {box.element!r}, ({shape}), ({strides}), *rest{i})"
-    return f"maps({told}, kernel)"
+    return f"{where}, ({shape}), ({strides})"

@@ -14,38 +14,48 @@ from blockstep.compiler.faults import RECORD
 from blockstep.interp.memory import AddressSpace
 from blockstep.interp.ptx.tensor_map import BYTES, TensorMap
 from blockstep.runtime.arguments import Bound
-from blockstep.runtime.gpu.binary import FAULTS, NULL, SCRATCH, Binary, Param
+from blockstep.runtime.gpu.binary import FAULTS, Binary, Param
 from blockstep.runtime.gpu.launcher import packable
 from blockstep.runtime.gpu.tensor_map import TYPES, Tiled
 from blockstep.runtime.gpu.values import gathering, values_of
 
 _INTEGERS = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "pointer": 8}
+_KINDS = {
+    "int32": "s32", "uint32": "u32", "int64": "s64", "uint64": "u64", "fp16": "f16",
+    "bf16": "bf16", "fp32": "f32",
+}  # fmt: skip
 _NAN = {
     "fp16": b"\x00\x7e", "bf16": b"\xc0\x7f", "fp32": b"\x00\x00\xc0\x7f",
     "tf32": b"\x00\x00\xc0\x7f", "fp64": b"\x00\x00\x00\x00\x00\x00\xf8\x7f",
 }  # fmt: skip
 
 
-def arguments_for(binary: Binary, bound: Bound, programs: int) -> tuple[list[Any], Any]:
-    """What `run_ptx` is given for a launch of so many program instances, and the fault record
-    (int32 words, all zero), if the kernel has one."""
-    gather = gathering(binary, bound, functools.partial(_tensor_map, bound.space))
-    values = iter(gather(values_of(bound, lambda view: view.base)))
-    hidden: dict[str, Any] = {NULL: bytes(8), SCRATCH: _scratch(binary, programs)}
-    record = np.zeros(len(RECORD), np.int32) if binary.has_faults else None
-    if record is not None:
-        hidden[FAULTS] = record
-    found = [
-        hidden[p.name] if p.name in hidden else packed(p, next(values)) for p in binary.parameters
-    ]
-    return found, record
+def arguments_for(
+    binary: Binary, bound: Bound, grid: tuple[int, int, int]
+) -> tuple[list[Any], Any]:
+    """What `run_ptx` is given for a launch over `grid`, and the fault record (int32 words, all
+    zero), if the kernel has one."""
+    space = bound.space
+    gather = gathering(
+        binary, bound, functools.partial(_tensor_map, space),
+        functools.partial(_scratch, binary, space),
+    )  # fmt: skip
+    values = gather(values_of(bound, lambda view: view.base), grid, 0)
+    visible = [p for p in binary.parameters if p.name != FAULTS]
+    found = [packed(p, v) for p, v in zip(visible, values, strict=True)]
+    if not binary.has_faults:
+        return found, None
+    record = np.zeros(len(RECORD), np.int32)
+    return [*found, record], record
 
 
-def _scratch(binary: Binary, programs: int) -> Any:
-    """Fresh memory for the CTAs of a launch."""
-    memory = np.zeros(binary.scratch * programs * binary.num_ctas + BYTES, np.uint8)
+def _scratch(binary: Binary, space: AddressSpace, x: int, y: int, z: int, stream: int) -> int:
+    """The address of fresh memory for the CTAs of a launch; it holds nothing that means anything."""
+    size = binary.scratch * binary.num_ctas * x * y * z
+    memory = np.full(size + BYTES, 0xFF, np.uint8)
     skip = -memory.ctypes.data % BYTES  # it may hold tensor maps
-    return memory[skip : memory.size - BYTES + skip]
+    space.add_array(memory[skip : size + skip], "scratch")
+    return int(memory.ctypes.data) + skip
 
 
 def packed(parameter: Param, value: Any) -> Any:
@@ -68,4 +78,5 @@ def _tensor_map(space: AddressSpace, told: Tiled, kernel: str) -> TensorMap:
     return TensorMap(
         storage.data, told.address, size, told.shape[::-1],
         tuple([s * size for s in told.strides[-2::-1]]), told.box[::-1], told.swizzle, fill,
+        _KINDS.get(told.element, ""),
     )  # fmt: skip

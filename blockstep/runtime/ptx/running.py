@@ -33,7 +33,7 @@ def run_binary(binary: Binary, bound: Bound, grid: Grid, **options: Any) -> Ran:
     if not isinstance(text, str):
         raise TypeError(f"{binary.name}: there is no PTX text to run")
     x, y, z = grid
-    arguments, record = arguments_for(binary, bound, x * y * z)
+    arguments, record = arguments_for(binary, bound, grid)
     report = options.pop("report", None) or Report()
     try:
         run_ptx(

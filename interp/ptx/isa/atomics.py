@@ -62,6 +62,31 @@ def atomic(i: Instruction, d: Decoder) -> Effect:
     return run
 
 
+Reduction = Callable[[Frame, Bits, Bits, Bits], None]
+REDUCTIONS = {
+    "add": ("u32", "s32", "u64", "f16", "bf16", "f32"),
+    "min": ("u32", "s32", "u64", "s64", "f16", "bf16"),
+    "max": ("u32", "s32", "u64", "s64", "f16", "bf16"),
+    **{op: ("u32", "s32", "u64", "s64") for op in ("and", "or", "xor")},
+}  # fmt: skip
+"""By operation, the types of elements that bulk copies combine with memory."""
+
+
+def reduction(i: Instruction, op: str, type: str, d: Decoder) -> Reduction:
+    """What combines values with global memory: `reduce(frame, addresses, values, mask)`, addresses
+    for the frame, values for the mask."""
+    if type not in REDUCTIONS[op]:
+        d.fail(f"{i.name} of {type}")
+    bits = f"b{WIDTH[type]}" if op in ("and", "or", "xor") else type
+    act = _Act(_step(i, op, bits, d), _fold(op, bits), op == "add" and type == "f32", d.place)
+
+    def run(frame: Frame, address: Bits, values: Bits, mask: Bits) -> None:
+        news = values.view(unsigned(type)).reshape(-1, 1)
+        act.on(frame, "global", address, news, news[:, 0], mask, np.zeros_like(news))
+
+    return run
+
+
 def _step(i: Instruction, op: str, type: str, d: Decoder) -> Step:
     if op == "exch":
         return lambda old, value, second: value

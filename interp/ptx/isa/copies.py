@@ -40,6 +40,15 @@ class Groups:
         return groups
 
     @staticmethod
+    def of_bulk(batch: Batch) -> Groups:
+        """The groups of bulk copies out of shared memory."""
+        found = batch.state.get("bulk copies")
+        if found is None:
+            found = batch.state["bulk copies"] = Groups(batch)
+        groups: Groups = found
+        return groups
+
+    @staticmethod
     def of_products(batch: Batch) -> Groups:
         """The groups of wgmma."""
         found = batch.state.get("products")
@@ -88,13 +97,12 @@ def copy(i: Instruction, d: Decoder) -> Effect:
 
 
 def _group(i: Instruction, d: Decoder, words: list[str]) -> Effect:
-    if "bulk" in words:  # a bulk copy out of shared memory is done at once
-        return lambda frame, mask: None
+    which = Groups.of_bulk if "bulk" in words else Groups.of
     left = i.operands[0].value if "wait_group" in words else 0
     commits = "commit_group" in words
 
     def run(frame: Frame, mask: Mask) -> None:
-        groups = Groups.of(frame.batch)
+        groups = which(frame.batch)
         cta, tid = frame.active(frame.cta, mask), frame.active(frame.tid, mask)
         if commits:
             groups.commit(cta, tid)
@@ -177,8 +185,14 @@ def _bulk(i: Instruction, d: Decoder, words: list[str]) -> Effect:
             many = repeated(frame, cta[n : n + 1], tid[n : n + 1], count)
             step = np.arange(count, dtype=np.int64)[None] * 16
             low, high = (int(end[n]) + step for end in ends)
-            values = many.batch.memory.load(many, spaces[1], high, 16, None, place)
-            many.batch.memory.store(many, spaces[0], low, values, None, place)
+            memory = many.batch.memory
+            if spaces[1] == "shared" and signal is None:
+                Groups.of_bulk(many.batch)
+                values = memory.load(many, "shared", high, 16, None, place, "bulk")
+            else:
+                values = memory.load(many, spaces[1], high, 16, None, place)
+            how = "engine" if spaces[0] == "shared" else "write"
+            memory.store(many, spaces[0], low, values, None, place, how)
         if signal is not None:
             at = located(frame, signal(frame), mask)
             Mbarriers.of(frame.batch).complete(frame, at, sizes.astype(np.int64), mask, place)

@@ -8,6 +8,7 @@ from blockstep.interp.ptx.isa import (  # noqa: F401
     mbarriers,
     memory,
     sync,
+    tensormaps,
     tensors,
     warps,
     wgmma,

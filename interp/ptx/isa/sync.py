@@ -11,6 +11,7 @@ from blockstep.interp.ptx.decode import Decoder, Effect, effect
 from blockstep.interp.ptx.frame import Frame, Mask
 from blockstep.interp.ptx.gates import NUMBERS
 from blockstep.interp.ptx.isa.registry import Instruction
+from blockstep.interp.ptx.isa.tensormaps import acquire
 
 
 @effect("bar", "barrier")
@@ -38,12 +39,23 @@ def arrive(i: Instruction, d: Decoder) -> Effect:
 
 @effect("membar", "fence", "griddepcontrol", "pmevent")
 def fence(i: Instruction, d: Decoder) -> Effect:
-    """Memory is in order anyway, and no other grid runs."""
+    """Memory is in order anyway, and no other grid runs; only tensor maps have to be
+    acquired, and shared memory shown to the asynchronous units."""
+    if "tensormap::generic" in i.modifiers and "acquire" in i.modifiers:
+        return acquire(i, d)
+    if i.modifiers[:2] == ("proxy", "async"):
+        return _between_proxies
 
     def run(frame: Frame, mask: Mask) -> None:
         return None
 
     return run
+
+
+def _between_proxies(frame: Frame, mask: Mask) -> None:
+    races = frame.batch.state.get("races")
+    if races is not None:
+        races.fence(frame.active(frame.cta, mask), frame.active(frame.tid, mask))
 
 
 @effect("nanosleep")

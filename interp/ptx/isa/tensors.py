@@ -16,15 +16,15 @@ import numpy as np
 from blockstep.interp.ptx.decode import Decoder, Effect
 from blockstep.interp.ptx.faults import Place
 from blockstep.interp.ptx.frame import Bits, Frame, Mask
-from blockstep.interp.ptx.isa.copies import repeated
+from blockstep.interp.ptx.isa.atomics import REDUCTIONS, Reduction, reduction
+from blockstep.interp.ptx.isa.copies import Groups, repeated
 from blockstep.interp.ptx.isa.mbarriers import Mbarriers, located
 from blockstep.interp.ptx.isa.registry import Instruction
 from blockstep.interp.ptx.memory import RANK_SHIFT, item
 from blockstep.interp.ptx.syntax import Address
-from blockstep.interp.ptx.tensor_map import TensorMap, number_in
+from blockstep.interp.ptx.tensor_map import BYTES, Incomplete, Made, TensorMap, number_in
 
 _MASKS = {0: 0, 32: 1, 64: 3, 128: 7}
-_TOKEN = 24
 _ALIGNMENT = 128
 CHUNK = 16
 
@@ -36,14 +36,16 @@ def swizzled(address: Bits, span: int) -> Bits:
 
 
 def tensor_copy(i: Instruction, d: Decoder) -> Effect:
-    """The two directions; reductions and gathers (im2col) are not known."""
+    """The two directions, one of them with reductions; gathers (im2col) are not known."""
     words = [m for m in i.modifiers if not m.startswith("L2::") and m != "tile"]
     if "prefetch" in words:
         return lambda frame, mask: None
-    if words[0] == "reduce" or not words[3].endswith("d") or "im2col" in words:
+    reduces = words[0] == "reduce"
+    words = words[reduces:]
+    if not words[3].endswith("d") or "im2col" in words:
         d.fail(i.name)
     if words[4] == "global":
-        return _store(i, d)
+        return _store(i, d, next((w for w in words if w in REDUCTIONS), "") if reduces else "")
     return _load(i, d, "multicast::cluster" in words)
 
 
@@ -71,18 +73,25 @@ def _load(i: Instruction, d: Decoder, multicast: bool) -> Effect:
     return run
 
 
-def _store(i: Instruction, d: Decoder) -> Effect:
-    """`[map, {x, y}], [src]`."""
+def _store(i: Instruction, d: Decoder, how: str) -> Effect:
+    """`[map, {x, y}], [src]`; `how` memory and block are combined, if they are."""
     box, source, place = _box(i.operands[0], d), d.address(i.operands[1]), d.place
+    kinds: dict[str, Reduction] = {}
 
     def run(frame: Frame, mask: Mask) -> None:
         start, memory = source(frame), frame.batch.memory
         for lanes, tensor, coordinates in box(frame, mask):
             many, inside, far = _elements(frame, lanes, tensor, coordinates)
             few, near = _chunks(frame, lanes, tensor, start, place)
-            values = memory.load(few, "shared", near, CHUNK, None, place)
+            Groups.of_bulk(frame.batch)
+            values = memory.load(few, "shared", near, CHUNK, None, place, "bulk")
             elements = values.reshape(-1).view(item(tensor.itemsize)).reshape(many.shape)
-            memory.store(many, "global", far, elements[inside], inside, place)
+            if not how:
+                memory.store(many, "global", far, elements[inside], inside, place)
+                continue
+            if tensor.kind not in kinds:
+                kinds[tensor.kind] = reduction(i, how, tensor.kind, d)
+            kinds[tensor.kind](many, far, elements[inside], inside)
 
     return run
 
@@ -98,7 +107,7 @@ def _read(
     if tensor.fill is not None:
         values[:] = np.frombuffer(tensor.fill, values.dtype)[0]
     values[inside] = memory.load(many, "global", far, tensor.itemsize, inside, place)
-    memory.store(few, "shared", near, values.view(item(CHUNK)), None, place)
+    memory.store(few, "shared", near, values.view(item(CHUNK)), None, place, "engine")
     where = located(frame, bar, lanes)
     sizes = np.full(where[0].size, _nbytes(tensor), np.int64)
     Mbarriers.of(frame.batch).complete(frame, where, sizes, lanes, place)
@@ -167,14 +176,21 @@ def _box(operand: Any, d: Decoder) -> Callable[[Frame, Mask], Any]:
 
 
 def _map_at(frame: Frame, lanes: Bits, address: int, rank: int, place: Place) -> TensorMap:
-    memory = frame.batch.memory
-    one = repeated(frame, frame.active(frame.cta, lanes)[:1], frame.active(frame.tid, lanes)[:1], 3)
-    at = np.uint64(address) + np.arange(0, _TOKEN, 8, dtype=np.uint64)[None]
-    bits = memory.load(one, "generic", at, 8, None, place).tobytes()
-    number = number_in(bits)
-    if number is None or len(frame.batch.tensor_maps[number].box) != rank:
-        raise frame.batch.trap(
-            frame, "async", "an address that holds no such tensor map", lanes, place
-        )
-    made: TensorMap = frame.batch.tensor_maps[number]
-    return made
+    batch = frame.batch
+    ctas = frame.active(frame.cta, lanes)
+    one = repeated(frame, ctas[:1], frame.active(frame.tid, lanes)[:1], BYTES // 8)
+    at = np.uint64(address) + np.arange(0, BYTES, 8, dtype=np.uint64)[None]
+    bits = batch.memory.load(one, "generic", at, 8, None, place).tobytes()
+    number, made = number_in(bits), Made.of(batch)
+    try:
+        found: TensorMap = made.map(bits) if number is None else batch.tensor_maps[number]
+    except Incomplete as incomplete:
+        raise batch.trap(
+            frame, "async", f"a tensor map that the engine cannot use: {incomplete}", lanes, place
+        ) from None
+    if len(found.box) != rank:
+        raise batch.trap(frame, "async", f"a tensor map of {len(found.box)} axes", lanes, place)
+    seen = made.seen_by.get(address)
+    if seen is not None and not seen.issuperset(ctas.tolist()):
+        raise batch.trap(frame, "async", "a tensor map that no fence has acquired", lanes, place)
+    return found

@@ -1,0 +1,104 @@
+"""Blocks that the copy engine writes to memory, or combines with it (PTX ISA, cp.async.bulk.tensor and
+cp.reduce): from registers to shared memory in the engine's order, all at once or some columns after
+others, and from there box by box.
+
+One lane starts the copies and waits until they have read the shared memory. Everybody else goes on; who
+wants that memory next begins with a barrier, to which that lane comes after it has waited.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from blockstep.compiler.layouts.shared import boxes
+from blockstep.compiler.layouts.staging import most_rounds
+from blockstep.compiler.lower import convert, lanes
+from blockstep.compiler.lower.core import Lowering, lowers
+from blockstep.compiler.lower.tensor_map import box_lengths, coordinates, moved, pieces
+from blockstep.ir import Layout, Operation
+from blockstep.language import types as ty
+
+_ROW = 1024  # bytes after which a swizzle begins anew
+
+
+@lowers("tensor_reduce")
+@lowers("tensor_store")
+def _tensor_store(lw: Lowering, operation: Operation) -> None:
+    _, value, *_ = operation.operands
+    told, made = operation.attributes, operation.operands[0].producer
+    assert made is not None, "the verifier has seen it"
+    element: ty.dtype = made.attributes["element"]
+    shape, width = value.type.shape, made.attributes["width"]
+    box = box_lengths(shape, element, width)
+    bits = _rounds(lw, lw.layout(value), box, element.itemsize)
+    rounds = convert.Rounds(lw.layout(value), bits)
+    part = *shape[:-1], shape[-1] >> len(bits)
+    shared = boxes(part, element.itemsize, width)
+    lw.barrier()  # whoever reads what lay there has read it
+    size = prod(part) * element.itemsize
+    place = lw.plan.add(size, _ROW, lw.position, lw.position).name
+    for number in range(1 << len(bits)):
+        if number:
+            lw.barrier()
+        item = lw.pick(lw[value], rounds.registers(number))
+        convert.fill(lw, item, rounds.inner, shared, place)
+        lw.b.asm("void", _fence(told["settled"]), "~{memory}", [])
+        lw.barrier()
+        first = number == 0 and told["in_turn"]
+        last = number + 1 == 1 << len(bits)
+        column = sum(1 << bit for k, bit in enumerate(bits) if number >> k & 1)
+        _start(lw, operation, (part, box, column), place, first, last and told["settled"])
+
+
+def _rounds(lw: Lowering, layout: Layout, box: tuple[int, ...], size: int) -> list[int]:
+    """The columns go in as few rounds as there is room for: as much as there is in any case, or was
+    taken by what is over."""
+    free = [b.size for b in lw.plan.buffers if b.last < lw.position]
+    room = max([convert.ROOM, *free])
+    found = most_rounds(layout, box[-1])
+    needed = 0
+    while needed < len(found) and layout.numel * size >> needed > room:
+        needed += 1
+    return found[:needed]
+
+
+def _fence(settled: bool) -> str:
+    """Between what lanes did to memory and what the engine does to it."""
+    return "fence.proxy.async;" if settled else "fence.proxy.async.shared::cta;"
+
+
+def _start(
+    lw: Lowering, operation: Operation, what: tuple[tuple[int, ...], tuple[int, ...], int],
+    place: str, in_turn: bool, settled: bool,
+) -> None:  # fmt: skip
+    """One lane (of the first CTA of a cluster) starts the copies, and waits."""
+    part, box, column = what
+    source, _, *offsets = lw.operands(operation)
+    kind, combine = operation.operands[1].type.scalar, operation.attributes.get("combine")
+
+    def start() -> None:
+        if in_turn:
+            lw.b.asm("void", "cp.async.bulk.wait_group 0;", "~{memory}", [])
+        places = coordinates(lw, operation.operands[0], offsets)
+        places = moved(lw, places, [*([0] * (len(part) - 1)), column])
+        for starts, offset in pieces(part, box, lanes.bytes_of(kind)):
+            at = lw.shared_address(lw.b.value(f"add i32 {place}, {offset}") if offset else place)
+            _copy(lw, source.name, moved(lw, places, starts), at, combine)
+        lw.b.asm("void", "cp.async.bulk.commit_group;", "~{memory}", [])
+        reads = "" if settled else ".read"
+        lw.b.asm("void", f"cp.async.bulk.wait_group{reads} 0;", "~{memory}", [])
+
+    lanes.guarded(lw, lw.leaders(None), start)
+
+
+def _copy(lw: Lowering, target: str, places: list[str], at: str, combine: str | None) -> None:
+    rank = len(places)
+    what, how = ("cp", "") if combine is None else ("cp.reduce", f".{combine}")
+    named = ", ".join(f"${number + 1}" for number in range(rank))
+    lw.b.asm(
+        "void",
+        f"{what}.async.bulk.tensor.{rank}d.global.shared::cta{how}.bulk_group "
+        f"[$0, {{{named}}}], [${rank + 1}];",
+        f"l,{'r,' * rank}r,~{{memory}}",
+        [f"i64 {target}", *(f"i32 {place}" for place in places), f"i32 {at}"],
+    )

@@ -1,0 +1,144 @@
+"""Stores and atomics through descriptors as boxes that the copy engine writes from shared memory.
+
+For atomics that pays: the engine combines whole rows. A store pays where the block would change hands through shared memory
+anyway, to be stored by lanes side by side; then it goes there from where it was computed, in the
+engine's order. What a kernel stores through a descriptor of its own always goes that way, as it asked.
+
+The engine runs beside the lanes, and memory is to change in the order of the program. A store that
+other accesses may meet is *settled*: lanes' accesses before it are fenced off, and it is complete
+before anything follows. One that only such stores can meet waits for them before it starts
+(*in_turn*), so that a loop of them runs beside what the loop computes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockstep.compiler.layouts.staging import best_width, can_be_cut, most_rounds
+from blockstep.compiler.passes.boxes import Box, box_of
+from blockstep.compiler.passes.maps import map_of, parent_of
+from blockstep.compiler.passes.ordering import READS, WRITES, orders, pointer_of, roots_of
+from blockstep.ir import TENSOR_REDUCE, TENSOR_STORE, Function, Layout, Operation, Value
+from blockstep.language import types as ty
+
+ROOM = 1 << 15  # bytes of shared memory that a store takes at most, if there is no more
+_FIRST = 90  # the architecture
+_TAKEN = (
+    ty.float16, ty.bfloat16, ty.float32, ty.float64, ty.int8, ty.uint8, ty.int16, ty.uint16,
+    ty.int32, ty.uint32, ty.int64, ty.uint64,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Placed IR in and out."""
+
+    capability: int = 90
+    name: str = "stores"
+
+    def apply(self, function: Function) -> None:
+        """Rewrites the stores that the engine can do."""
+        if self.capability < _FIRST:
+            return
+        found = [
+            made
+            for operation in list(function.walk())
+            if _may_be_one(operation) and (made := self._written(operation)) is not None
+        ]
+        if found:
+            _order(function, found)
+
+    def _written(self, store: Operation) -> Operation | None:
+        pointer, value, *mask = store.operands
+        combine = store.attributes.get("combine")
+        box = box_of(pointer, mask[0] if mask else None)
+        if box is None:
+            return None
+        held = _before_conversions(value)
+        pays = held is not value or not box.passed or combine is not None
+        if not pays or not _fits(box, held):
+            return None
+        layout = held.layout
+        assert isinstance(layout, Layout)
+        size = box.element.itemsize
+        width = best_width(layout, size, self.capability)
+        where = map_of(box, width, "zero", store)
+        operands, told = [where, held, *box.offsets], {"settled": False, "in_turn": False}
+        if combine is None:
+            made = Operation(TENSOR_STORE, operands, [], told, location=store.location)
+        else:
+            told |= {"combine": combine}
+            made = Operation(TENSOR_REDUCE, operands, [held.type], told, location=store.location)
+            made.results[0].layout = layout
+        made.insert_before(store)
+        store.erase()
+        return made
+
+
+def _may_be_one(operation: Operation) -> bool:
+    """A store, or an atomic that tells nobody what it found and orders nothing."""
+    told = operation.attributes
+    if operation.name != "atomic_rmw":
+        return operation.name == "store"
+    return not operation.results[0].uses and (told["sem"], told["scope"]) == ("relaxed", "gpu")
+
+
+def _before_conversions(value: Value) -> Value:
+    """The block where it was computed."""
+    while (producer := value.producer) is not None and producer.name == "convert":
+        if not isinstance(producer.operands[0].layout, Layout):
+            break
+        value = producer.operands[0]
+    return value
+
+
+def _fits(box: Box, value: Value) -> bool:
+    """Whether the engine has such boxes and elements, and the block has room, in rounds if it must."""
+    layout = value.layout
+    if box.element.scalar not in _TAKEN and not box.element.is_fp8():
+        return False
+    if not isinstance(layout, Layout) or not can_be_cut(box.shape):
+        return False
+    size = box.element.itemsize
+    rounds = most_rounds(layout, 128 // size)
+    return layout.numel * size >> len(rounds) <= ROOM
+
+
+def _order(function: Function, stores: list[Operation]) -> None:
+    """Marks the stores that have to wait for others, or others for them."""
+    every = list(function.walk())
+    ordered = any(orders(op) and op.name != "while" and op not in stores for op in every)
+    lanes = [op for op in every if op.name in READS | WRITES and op not in stores]
+    touched = [roots_of(pointer_of(op)) for op in lanes]
+    written = {store: roots_of(pointer_of(store)) for store in stores}
+    for store, mine in written.items():
+        settled = ordered or any(_meet(mine, theirs) for theirs in touched)
+        others = any(
+            _meet(mine, theirs) and not _alike(store, one)
+            for one, theirs in written.items()
+            if one is not store
+        )
+        again = _is_repeated(store) and not _alike(store, store)
+        store.attributes["settled"] = settled
+        store.attributes["in_turn"] = not settled and (others or again)
+
+
+def _alike(one: Operation, other: Operation) -> bool:
+    """Whether two atomics leave the same in either order."""
+    how = one.attributes.get("combine")
+    return how is not None and how == other.attributes.get("combine")
+
+
+def _meet(mine: set[Value | None], theirs: set[Value | None]) -> bool:
+    return bool(mine & theirs) or None in mine | theirs
+
+
+def _is_repeated(operation: Operation) -> bool:
+    while (around := parent_of(operation)) is not None:
+        if around.name in ("for", "while"):
+            return True
+        operation = around
+    return False
+
+
+__all__ = ["Stores"]
