@@ -5,6 +5,7 @@
 rows      every row of operations and the examples: compiled, run, compared
           with the CPU's result (bits, or units in the last place of approximate functions)
 exact     the same with exact code
+ptx       the same with exact code, and every test of tests/ops, compared with the ptx machine
 triton    the cases of tests/device/against, compiled by us and by Triton: bits, or the stated bound
 runtime   streams, graphs, copies, assertions, tensor maps, timing
 libraries kernels of published wheels against PyTorch, if the wheels are installed
@@ -32,6 +33,10 @@ RUNTIME = ["tests/device/test_gpu_runtime.py", "tests/device/test_device_argumen
 PARTS: dict[str, tuple[list[str], dict[str, str]]] = {
     "rows": (["-p", "tests.device.on_gpu", *ROWS], {}),
     "exact": (["-p", "tests.device.on_gpu", *ROWS], {"BLOCKSTEP_GPU_EXACT": "1"}),
+    "ptx": (
+        ["-p", "tests.device.on_gpu", *ROWS, "tests/ops"],
+        {"BLOCKSTEP_GPU_EXACT": "1", "BLOCKSTEP_GPU_AGAINST": "ptx"},
+    ),
     "triton": (["tests/device/test_against_triton.py"], {"BLOCKSTEP_MACHINE": "gpu"}),
     "runtime": (RUNTIME, {}),
     "libraries": (["-n", "8", "tests/libraries"], {"BLOCKSTEP_MACHINE": "gpu"}),

@@ -6,7 +6,8 @@ Each launch runs on copies of its arguments with machine `gpu`, then as the test
 left in memory must be the same bits; floats may differ by `ULPS` units (approximate functions and
 contraction), and a launch whose instances meet in atomics is compared where its test compares. What
 differs is listed at the end, and in the file that BLOCKSTEP_GPU_REPORT names. BLOCKSTEP_GPU_EXACT=1
-asks for exact code: no contraction, IEEE division and square root.
+asks for exact code: no contraction, IEEE division and square root. BLOCKSTEP_GPU_AGAINST=ptx compares
+with what the ptx machine makes of the same code, on copies too, instead of with the test's own launch.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tests.agreement.agree import copies
 from tests.ops.kernels import bits, distance
 
 ULPS = 4
+AGAINST = os.environ.get("BLOCKSTEP_GPU_AGAINST", "cpu")
 OF_THE_DEVICE = ("smid-place",)  # rows whose result is which multiprocessor ran it
 _current = ["?"]
 _found: list[dict[str, Any]] = []
@@ -56,13 +58,13 @@ def _compare(cpu: list[Any], gpu: list[Any]) -> dict[str, Any] | None:
     return None
 
 
-def _on_gpu(before: Any, function: Any, args: Any, kwargs: Any, grid: Any) -> Any:
-    """The arguments after the launch ran on the GPU, or the exception."""
+def _on(machine: str, before: Any, function: Any, args: Any, kwargs: Any, grid: Any) -> Any:
+    """The arguments after the launch ran, compiled, on a machine."""
     given = copies([*args, *kwargs.values()])
     named = dict(zip(kwargs, given[len(args) :], strict=True))
     if os.environ.get("BLOCKSTEP_GPU_EXACT") == "1":
         named["enable_fp_fusion"] = False
-    chosen = replace(session.current().options, machine="gpu", judged=False, programs=None)
+    chosen = replace(session.current().options, machine=machine, judged=False, programs=None)
     with session.sharing(session.make(chosen, None)):
         before(function, tuple(given[: len(args)]), named, grid=grid, warmup=False)
     return given
@@ -70,18 +72,18 @@ def _on_gpu(before: Any, function: Any, args: Any, kwargs: Any, grid: Any) -> An
 
 def _launch(before: Any) -> Any:
     def launch(function: Any, args: Any, kwargs: Any, *, grid: Any, warmup: bool) -> Any:
-        if warmup or session.current().options.machine == "gpu":
+        if warmup or session.current().options.machine in ("gpu", "ptx"):
             return before(function, args, kwargs, grid=grid, warmup=warmup)
-        start = copies([*args, *kwargs.values()])
         failed = ""
         try:
-            gpu = _on_gpu(before, function, args, kwargs, grid)
+            gpu = _on("gpu", before, function, args, kwargs, grid)
+            ptx = _on("ptx", before, function, args, kwargs, grid) if AGAINST == "ptx" else None
         except Exception as error:  # noqa: BLE001  (told below, unless the CPU raises as well)
-            failed, gpu = f"{type(error).__name__}: {error}", None
+            failed, gpu, ptx = f"{type(error).__name__}: {error}", None, None
         result = before(function, args, kwargs, grid=grid, warmup=warmup)
         _ran["launches"] += 1
-        told = {"failed": failed[:400]} if failed else _compare([*args, *kwargs.values()], gpu)
-        del start
+        cpu = [*args, *kwargs.values()] if ptx is None else ptx
+        told = {"failed": failed[:400]} if failed else _compare(cpu, gpu)
         if told is not None and not any(f"[{row}]" in _current[0] for row in OF_THE_DEVICE):
             told |= {"test": _current[0], "kernel": function.__name__}
             _found.append(told)
