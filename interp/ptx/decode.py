@@ -62,6 +62,14 @@ def decoded(text: str, entry: str) -> Program:
     return Decoder(module, entry).program()
 
 
+@functools.lru_cache(maxsize=64)
+def decoded_for_host(text: str, entry: str) -> Program:
+    """The same, with stretches of plain instructions as host code."""
+    from blockstep.interp.ptx.host.stretches import with_host_code  # LLVM, which few need
+
+    return with_host_code(decoded(text, entry))
+
+
 class Decoder(Operands):
     """Decodes one kernel; makers ask it for operands."""
 
@@ -71,6 +79,7 @@ class Decoder(Operands):
         super().__init__(
             Program(module, function, Layout.of(module, function, self.flow.variables))
         )
+        self.hands_on = False  # the running statement's accumulators go to a product in its block
 
     def program(self) -> Program:
         """The whole kernel."""
@@ -91,7 +100,9 @@ class Decoder(Operands):
         code = Code(block.number, count=len(flow.all_of(block)))
         self._touched = set()
         dead_after = live.deaths(block)
-        for statement, dead in zip(block.body, dead_after, strict=True):
+        handing_on = live.hand_on(block)
+        for k, (statement, dead) in enumerate(zip(block.body, dead_after, strict=True)):
+            self.hands_on = k in handing_on
             self.place = self._place(statement)
             self._before, self._temporary = [], []
             step = self._step(statement)

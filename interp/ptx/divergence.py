@@ -20,7 +20,7 @@ import numpy as np
 from blockstep.interp.ptx.batch import POLLS, Batch
 from blockstep.interp.ptx.frame import Bits, Frame
 from blockstep.interp.ptx.gates import Gates
-from blockstep.interp.ptx.program import Code, End
+from blockstep.interp.ptx.program import TRASH, Code, End
 
 PATIENCE = 32  # turns of a loop that looks at what others write
 _PATIENT = PATIENCE << 11  # turns of any other loop
@@ -123,12 +123,14 @@ class Scheduler(Gates):
                 if (self.gate >= 0).any():
                     self.stuck()
                 return self.done
-            members = np.flatnonzero(where == number)
+            here = where == number
+            members = np.flatnonzero(here)
             if members.size == self.total:
                 self.own.clear()
                 self.turns = self.floor = 0
                 return number
-            self._turn(number, members)
+            limit = -1 if self.floor else int(np.where(here, self.done, where).min())
+            self._turn(number, members, limit)
 
     def _chosen(self, where: Bits) -> int:
         if not self.floor:
@@ -140,23 +142,31 @@ class Scheduler(Gates):
             return int(where.min())
         return number
 
-    def _turn(self, number: int, members: Bits) -> None:
-        """Run a block for some threads."""
+    def _turn(self, number: int, members: Bits, limit: int) -> None:
+        """Run a block for some threads, and those behind it that come before the block `limit`,
+        where the next threads are: as long as these stay together, in one frame."""
         code = self.codes[number]
         frame = self._frame(code, members)
-        execute(code, frame)
-        self._put_back(code, frame, members)
-        following = self._following(code, frame, members)
+        given: set[int] = set()
+        while True:
+            execute(code, frame)
+            given.update(code.gives)
+            stays = not (code.end.kind == "barrier" and code.end.result != TRASH)
+            if not stays:
+                self._put_back(given, frame, members)
+                given.clear()
+            following = self._following(code, frame, members)
+            low = following if isinstance(following, int) else int(following.min())
+            if low <= number:
+                self._check_progress(frame, code)
+                self._count_turn(number)
+            if not (stays and isinstance(following, int) and following < limit) or self.floor:
+                break
+            number, code = following, self.codes[following]
+            self._fetch(code, frame, members)
+        self._put_back(given, frame, members)
         self.pc[members] = following
-        low = following if isinstance(following, int) else int(following.min())
-        if low <= number:
-            self._check_progress(frame, code)
-            self._count_turn(number)
-        if (
-            (following == self.done)
-            if isinstance(following, int)
-            else (following == self.done).any()
-        ):
+        if np.any(following == self.done):
             self.batch.progress += 1
             self.reopen()
 
@@ -178,24 +188,37 @@ class Scheduler(Gates):
             and bool((members[threads - 1 :: threads] == heads + threads - 1).all())
         )
         regs: list[Any] = [None] * len(self.batch.whole.regs)
-        source = self.batch.whole.regs
         if whole:
-            ctas = heads // threads
-            for slot in code.needs:
-                x = source[slot]
-                regs[slot] = x if x is None or x.shape[0] == 1 else x[ctas]
             tid = np.arange(threads, dtype=np.int64)[None]
-            return Frame(self.batch, regs, ctas[:, None], tid, False)
-        cta, tid = np.divmod(members, threads)
-        for slot in code.needs:
-            regs[slot] = _picked(source[slot], cta, tid, members)
-        return Frame(self.batch, regs, cta[None], tid[None], True)
+            frame = Frame(self.batch, regs, heads[:, None] // threads, tid, False)
+        else:
+            cta, tid = np.divmod(members, threads)
+            frame = Frame(self.batch, regs, cta[None], tid[None], True)
+        self._fetch(code, frame, members)
+        return frame
 
-    def _put_back(self, code: Code, frame: Frame, members: Bits) -> None:
-        for slot in code.gives:
+    def _fetch(self, code: Code, frame: Frame, members: Bits) -> None:
+        """What a block needs and the frame does not have yet."""
+        regs, source, cta = frame.regs, self.batch.whole.regs, frame.cta
+        for slot in code.needs:
+            if regs[slot] is not None:
+                continue
+            x = source[slot]
+            if frame.flat:
+                regs[slot] = _picked(x, cta[0], frame.tid[0], members)
+            else:
+                regs[slot] = x if x is None or x.shape[0] == 1 else x[cta[:, 0]]
+
+    def _put_back(self, slots: set[int], frame: Frame, members: Bits) -> None:
+        for slot in slots:
             value = frame.regs[slot]
-            if value is not None:
-                self.write(slot, members, np.broadcast_to(value, frame.shape).reshape(-1))
+            if value is None:
+                continue
+            mine = self.owned(slot, value.dtype)
+            if frame.flat:
+                mine.reshape(-1)[members] = np.broadcast_to(value, frame.shape).reshape(-1)
+            else:
+                mine[frame.cta[:, 0]] = value
 
 
 def _picked(x: Any, cta: Bits, tid: Bits, members: Bits) -> Any:

@@ -72,11 +72,12 @@ class Warps:
 class Frame:
     """`cta` and `tid` are (CTAs, 1) and (1, threads) in a frame of whole CTAs, else (1, threads)."""
 
-    __slots__ = ("__dict__", "batch", "cta", "flat", "regs", "shape", "tid")
+    __slots__ = ("__dict__", "batch", "cta", "flat", "regs", "shape", "tid", "tiles")
 
     def __init__(self, batch: Batch, regs: list[Any], cta: Bits, tid: Bits, flat: bool) -> None:
         self.batch, self.regs, self.cta, self.tid, self.flat = batch, regs, cta, tid, flat
         self.shape = (cta.shape[0], tid.shape[1])
+        self.tiles: dict[tuple[int, ...], Any] = {}  # accumulators on their way to the next wgmma
 
     @property
     def size(self) -> int:

@@ -38,17 +38,19 @@ class Gates:
     def each(self, frame: Frame, x: Bits) -> Bits:
         return np.broadcast_to(x, frame.shape).reshape(-1).astype(np.int32)
 
-    def write(self, slot: int, members: Bits, values: Bits) -> None:
+    def owned(self, slot: int, kind: Any) -> Bits:
+        """The array of a register of the batch, (CTAs, threads), to be written into."""
         regs = self.batch.whole.regs
         if slot not in self.own:
             shape = self.batch.whole.shape
             old = regs[slot]
             regs[slot] = (
-                np.zeros(shape, values.dtype) if old is None
+                np.zeros(shape, kind) if old is None
                 else np.array(np.broadcast_to(old, shape), order="C")
             )  # fmt: skip
             self.own.add(slot)
-        regs[slot].reshape(-1)[members] = values
+        found: Bits = regs[slot]
+        return found
 
     def barrier(self, end: End, frame: Frame, members: Bits | None) -> int | Bits:
         """Threads come to a barrier: those that may go on, or all at a gate."""
@@ -61,15 +63,19 @@ class Gates:
         self._check_aligned(end, frame)
         number, count = (None if s is None else frame.regs[s] for s in end.operands[:2])
         full = count is None or (count.size == 1 and int(count.flat[0]) == self.threads)
-        if members is None and full and not self.arrived and "red" not in i.modifiers:
-            if number is None or number.size == 1:
-                self._met(frame.cta[:, 0])
-                return end.next
+        alike = full and (number is None or number.size == 1) and "red" not in i.modifiers
+        if alike and not frame.flat and not self._awaited(frame.cta[:, 0]):
+            self._met(frame.cta[:, 0])
+            return end.next
         which = members if members is not None else np.arange(self.total)
         cta = frame.full(frame.cta).reshape(-1)
         numbers = 0 if number is None else self.each(frame, number)
         self._arrive(end, frame, which, cta * NUMBERS + numbers, count, True)
         return np.full(which.size, end.next, np.int32)
+
+    def _awaited(self, ctas: Bits) -> bool:
+        """Whether threads of these CTAs are at a gate."""
+        return any(key // NUMBERS in ctas for key in self.arrived)
 
     def _check_aligned(self, end: End, frame: Frame) -> None:
         i = end.instruction
@@ -127,7 +133,7 @@ class Gates:
         self.expected.pop(key, None)
         for which, values, end in self._voted(key):
             if end.result != TRASH:
-                self.write(end.result, which, values)
+                self.owned(end.result, values.dtype).reshape(-1)[which] = values
         if wanted is None or wanted >= everybody:
             self._met(np.array([cta]))
 

@@ -7,9 +7,10 @@ register is dead only where nobody can see it again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from blockstep.interp.ptx import flow
-from blockstep.interp.ptx.syntax import Register
+from blockstep.interp.ptx.syntax import Register, Statement
 
 
 class Live:
@@ -65,6 +66,23 @@ class Live:
         """Registers that a block writes and others read."""
         return set(_members(self._killed[block.number] & self._out[block.number]))
 
+    def hand_on(self, block: flow.Block) -> set[int]:
+        """The places in a block of products (wgmma) whose accumulators the next product on them
+        takes, in this block, before anybody looks at them."""
+        n = block.number
+        found = set()
+        for k, statement in enumerate(block.body):
+            ends = _accumulators(statement)
+            if not ends:
+                continue
+            slots = self._writes[n][k]
+            for later in range(k + 1, len(block.body)):
+                if not slots.isdisjoint(self._reads[n][later] | self._writes[n][later]):
+                    if _accumulators(block.body[later]) == ends:
+                        found.add(k)
+                    break
+        return found
+
     def deaths(self, block: flow.Block) -> list[set[int]]:
         """For each statement the registers that nobody reads after it."""
         n = block.number
@@ -75,6 +93,15 @@ class Live:
             live = (live - writes) | reads
         found.reverse()
         return found[: len(block.body)]
+
+
+def _accumulators(statement: Statement) -> Any:
+    """The accumulators of an unguarded product whose other operands are none of them."""
+    i = statement.instruction
+    if i.opcode != "wgmma" or "mma_async" not in i.modifiers or statement.guard is not None:
+        return None
+    others = {*flow.flattened(i.operands[1:])}
+    return None if others & {*i.operands[0]} else i.operands[0]
 
 
 def _set(slots: set[int]) -> int:

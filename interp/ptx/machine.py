@@ -19,7 +19,7 @@ import numpy as np
 from blockstep.interp.grid.arena import arena
 from blockstep.interp.memory import AddressSpace
 from blockstep.interp.ptx.batch import Batch, Dim3, Watcher
-from blockstep.interp.ptx.decode import decoded
+from blockstep.interp.ptx.decode import decoded, decoded_for_host
 from blockstep.interp.ptx.divergence import Scheduler
 from blockstep.interp.ptx.faults import NOWHERE, NotSupported, Report
 from blockstep.interp.ptx.isa.registry import WIDTH
@@ -50,13 +50,15 @@ def run_ptx(
     watchers: Sequence[Watcher] = (),
     batch_threads: int = THREADS,
     report: Report | None = None,
+    compiled: bool = False,
 ) -> Report:
     """Run a kernel. `grid` counts CTAs, `shared` is dynamic shared memory in bytes. Faults go into
     `report`, which a caller who wants them after a Trap passes.
 
-    `judged=False` looks for no races in shared memory; `watchers` hear of every access. Raises Malformed and NotSupported for
-    text that cannot be run, Trap where the kernel cannot go on (the fault is in the report too)."""
-    program = decoded(text, entry)
+    `judged=False` looks for no races in shared memory; `watchers` hear of every access.
+    `compiled` runs stretches of instructions that only compute as host code, which LLVM makes.
+    Raises Malformed and NotSupported for text that cannot be run, Trap where the kernel cannot go on (the fault is in the report too)."""
+    program = decoded_for_host(text, entry) if compiled else decoded(text, entry)
     report = Report() if report is None else report
     launch = _Launch(program, report, arguments, space or AddressSpace())
     sizes = _dim3(grid), _dim3(block), _cluster(program, cluster)

@@ -21,6 +21,7 @@ from blockstep.interp.ptx.isa.formats import (
     Array,
     flushed,
     odd_to_f32,
+    settled,
     sign_bit,
 )
 from blockstep.interp.ptx.isa.registry import Bits, Compute, Form, Instruction, Reader, instruction
@@ -59,7 +60,8 @@ class Wrapping:
 def saturated(r: Array) -> Any:
     """`.sat`: to [0, 1]; NaN and -0 are +0."""
     # fmax first: it turns NaN into 0.
-    return np.fmin(np.fmax(r, r.dtype.type(0)), r.dtype.type(1)) + r.dtype.type(0)
+    low, high = r.dtype.type(0), r.dtype.type(1)
+    return np.fmin(settled(np.fmax(r, low), r, low), high) + low
 
 
 def clamped(r: Array) -> Any:
@@ -305,7 +307,7 @@ def _extreme_of_two(smaller: bool, strict: bool, a: Array, b: Array) -> Any:
     if strict:
         chosen = np.minimum(a, b) if smaller else np.maximum(a, b)
     else:
-        chosen = np.fmin(a, b) if smaller else np.fmax(a, b)
+        chosen = settled(np.fmin(a, b) if smaller else np.fmax(a, b), a, b)
     if chosen.all():
         return chosen
     # Equal numbers have equal bits, but for zeros: there the smaller has a sign if either has.

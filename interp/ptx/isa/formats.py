@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from blockstep.interp.ptx.isa.registry import Bits
 from blockstep.interp.ptx.isa.rounding import to_f32
+from blockstep.interp.ptx.isa.trace import tracing
 
 Array = NDArray[Any]
 
@@ -31,7 +32,7 @@ _F16 = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
 def load_f16(x: Bits) -> Array:
-    return _F16.take(x)
+    return x.view(np.float16).astype(np.float32) if tracing(x) else _F16.take(x)
 
 
 def load_bf16(x: Bits) -> Array:
@@ -74,6 +75,14 @@ def store_bf16(r: Array) -> Bits:
 
 def store_f64(r: Array) -> Bits:
     return r.view(np.uint64)
+
+
+def settled(chosen: Array, a: Array, b: Any) -> Array:
+    """What fmin or fmax of NumPy's chose of two: at some places of an array they give a NaN for a
+    signalling NaN and a number, where the number is meant."""
+    if tracing(chosen) or not any_nan(chosen):
+        return chosen
+    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, chosen))
 
 
 LOAD = {"f16": load_f16, "bf16": load_bf16, "f32": load_f32, "f64": load_f64}

@@ -176,7 +176,7 @@ class Product:
             a, b = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
             total = self._exclusive(a, b) if self.xor else a @ b
             if c is not None:
-                total = total + c
+                total += c
             return self._rounded(total)
 
     def _exclusive(self, a: Array, b: Array) -> Any:

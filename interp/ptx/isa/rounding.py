@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockstep.interp.ptx.isa.trace import fused, tracing
+
 Array = NDArray[Any]
 F64 = NDArray[np.float64]
 
@@ -163,11 +165,13 @@ _BEHIND, _HALFWAY = np.uint64(0x1FFFFFFF), np.uint64(0x10000000)
 _SMALLEST = np.float32(2.0**-126)
 
 
-def fma_f32(a: Array, b: Array, c: Array) -> NDArray[np.float32]:
+def fma_f32(a: Array, b: Array, c: Array) -> Any:
     """fma.rn.f32: a · b is exact in f64, the sum is rounded there and then again to f32.
 
     Twice rounded is once rounded, unless the f64 sum lies just halfway between two numbers of f32,
     or is below its normal numbers, where halfway is elsewhere: these are rounded to odd."""
+    if tracing(a, b, c):
+        return fused(a, b, c)
     product = a.astype(np.float64) * b
     s = product + c
     result: NDArray[np.float32] = s.astype(np.float32)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from blockstep.interp.ptx.isa.registry import Bits
+from blockstep.interp.ptx.isa.trace import by_halves, tracing
 
 UNSIGNED = frozenset({"u8", "u16", "u32", "u64"})
 SIGNED = frozenset({"s8", "s16", "s32", "s64"})
@@ -43,7 +44,9 @@ def halved(part: str, compute: Binary) -> Binary:
     width = int(part.lstrip("bfsu"))
     half, whole = np.dtype(f"uint{width}"), np.dtype(f"uint{2 * width}")
 
-    def both(*registers: Bits) -> Bits:
+    def both(*registers: Bits) -> Any:
+        if tracing(*registers):
+            return by_halves(compute, half, whole, *registers)
         shape = np.broadcast_shapes(*(x.shape for x in registers))
         halves = [_flat(x, shape).view(half) for x in registers]
         return np.ascontiguousarray(compute(*halves)).view(whole)

@@ -147,7 +147,7 @@ def _product(i: Instruction, d: Decoder, core: Wgmma) -> Effect:
         turned = (0, *fixed[2:], 0)
     if len(ends) != core.registers:
         d.fail(f"{i.name} with {len(ends)} accumulators")
-    slots = [d.register(end) for end in ends]
+    slots, hands_on = tuple([d.register(end) for end in ends]), d.hands_on
     a_slots = [d.source(one, "b32") for one in a] if in_registers else [d.source(a, "b64")]
     b_slot = d.source(b, "b64")
     of_a = _Matrix(64, core.k, type, not turned[0])
@@ -165,28 +165,31 @@ def _product(i: Instruction, d: Decoder, core: Wgmma) -> Effect:
         else:
             left = of_a.read(frame, flat[0][first], heads, place)
         right = of_b.read(frame, flat[-1][first], heads, place).swapaxes(1, 2)
-        left, right = left * signs[0] if signs[0] != 1 else left, right * signs[1]
-        before = _accumulators(frame, core, slots, scale)
-        result = core(left, right, before)
-        found = core.fragment(result)
-        for slot, bits in zip(slots, found, strict=True):
+        left, right = (x if s == 1 else x * s for x, s in zip((left, right), signs, strict=True))
+        result = core(left, right, _accumulators(frame, core, slots, scale))
+        if hands_on:
+            frame.tiles[slots] = result
+            return
+        for slot, bits in zip(slots, core.fragment(result), strict=True):
             regs[slot] = bits.reshape(frame.shape)
-        frame.batch.state["accumulators"] = ([regs[s] for s in slots], result)
+        known = frame.batch.state.setdefault("accumulators", {})
+        known[slots] = [regs[s] for s in slots], result
 
     return run
 
 
-def _accumulators(frame: Frame, core: Wgmma, slots: list[int], scale: int) -> Any:
+def _accumulators(frame: Frame, core: Wgmma, slots: tuple[int, ...], scale: int) -> Any:
     """D before: None where `scale-d` is 0."""
     regs = frame.regs
+    matrix = frame.tiles.pop(slots, None)
     scales = np.broadcast_to(regs[scale], frame.shape).reshape(-1)[:: WARPS * LANES]
     if not scales.any():
         return None
-    known, matrix = frame.batch.state.get("accumulators", ((), None))
-    same = len(known) == len(slots) and all(regs[s] is k for s, k in zip(slots, known, strict=True))
-    if not same:
-        flat = [np.broadcast_to(regs[s], frame.shape).reshape(-1) for s in slots]
-        matrix = core.accumulator(flat)
+    if matrix is None:
+        known, matrix = frame.batch.state.get("accumulators", {}).get(slots, ((), None))
+        if not known or any(regs[s] is not k for s, k in zip(slots, known, strict=True)):
+            flat = [np.broadcast_to(regs[s], frame.shape).reshape(-1) for s in slots]
+            matrix = core.accumulator(flat)
     if not scales.all():
         matrix = np.where(scales[:, None, None], matrix, matrix.dtype.type(0))
     return matrix
