@@ -15,6 +15,7 @@ from blockstep.findings import (
 
 NOT_THE_KERNEL = "a bug in the compiler, not in your kernel"
 MOST_LINES = 8  # of compiled code, or of a rewrite
+LONGEST = 120  # characters of one of them
 
 
 def disagrees(event: Disagrees) -> Words:
@@ -24,7 +25,7 @@ def disagrees(event: Disagrees) -> Words:
     allowed = f"; {limits[0]} to {limits[1]} would be right" if limits else ""
     part = f"{event.count} of {plural(event.total, 'element')}"
     made = "what is stored here"
-    if event.suspect.rewrite is not None:
+    if event.rewritten:
         made = f"`{event.suspect.stage}` rewrites this"
     elif event.made_by:
         made = f"what {event.made_by} makes here"
@@ -36,6 +37,7 @@ def disagrees(event: Disagrees) -> Words:
         facts=kept(
             who(event),
             argument_fact(event.argument, f"{part} differ{allowed}"),
+            *[f"the machine found {text}" for text in event.said],
             *_suspected(event.suspect),
         ),
         notes=(_blame(event.rung),),
@@ -52,7 +54,7 @@ def compiled_fault(event: CompiledFault) -> Words:
     return Words(
         message=f"{_rung(event.rung)} breaks a rule that the source keeps: {event.fault}",
         label=event.what,
-        facts=kept(who(event), event.where, *_suspected(event.suspect)),
+        facts=kept(who(event), _short(event.where), *_suspected(event.suspect)),
         notes=(_blame(event.rung),),
         details={"rung": event.rung, "fault": event.fault, **_details(event.suspect)},
     )
@@ -67,7 +69,7 @@ def touches_elsewhere(event: TouchesElsewhere) -> Words:
         message=f"{_rung(event.rung)} {verb} {plural(event.count, 'byte')}{place} that the source "
         f"never {verb}",
         label=f"the first are those of {first}" if first else "",
-        facts=kept(who(event), event.where, *_suspected(event.suspect)),
+        facts=kept(who(event), _short(event.where), *_suspected(event.suspect)),
         notes=(_blame(event.rung),),
         argument=event.argument,
         elements=event.elements,
@@ -118,16 +120,23 @@ def _suspected(suspect: Suspect) -> list[str]:
     if suspect.rewrite is not None:
         one = suspect.rewrite
         found.append(f"`{suspect.stage}` makes it wrong by rewrite {one.number} of {one.of}:")
-        found += [f"  - {line}" for line in _some(one.before)]
-        found += [f"  + {line}" for line in _some(one.after)]
+        found += [f"  - {_short(line)}" for line in _some(one.before)]
+        found += [f"  + {_short(line)}" for line in _some(one.after)]
+    elif suspect.stage == "barriers":
+        found.append("with a barrier before every access it is right: `barriers` leaves one out")
     elif suspect.without:
         found.append(f"without the pass `{suspect.without}` the compiled code is right")
     elif suspect.stage in ("lowering", "LLVM"):
         found.append(f"every pass keeps the result: it is lost in {suspect.stage}")
     if suspect.lines:
         found.append("it became:")
-        found += [f"  {line}" for line in _some(suspect.lines)]
+        found += [f"  {_short(line)}" for line in _some(suspect.lines)]
     return found
+
+
+def _short(line: str) -> str:
+    flat = " ".join(line.split())
+    return flat if len(flat) <= LONGEST else f"{flat[: LONGEST - 3]}..."
 
 
 def _some(lines: tuple[str, ...]) -> list[str]:

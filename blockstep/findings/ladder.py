@@ -45,9 +45,11 @@ class Disagrees(Event):
     found: str
     count: int
     total: int
-    made_by: str = ""  # the operation that made the value
+    made_by: str = ""  # the operation that made the value, where it is known
+    rewritten: bool = False  # `span` is what the rewrite began with
     stored_at: Span | None = None  # where it is stored, if that is elsewhere
     limits: tuple[str, str] | None = None  # the derived bound
+    said: tuple[str, ...] = ()  # what the machine objected to besides
     suspect: Suspect = Suspect()
 
 

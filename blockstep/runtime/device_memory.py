@@ -112,6 +112,19 @@ class DeviceArrays:
         self._before[base, nbytes] = data.copy()
         return data
 
+    def copy_again(self) -> None:
+        """After a kernel on the device itself: what is there now, on the host."""
+        for storage in self._storages:
+            if storage.nbytes:
+                self._ready().wait(storage.base, None)
+                self._ready().read(storage.base, storage.data)
+
+    def put_back(self) -> None:
+        """The device's memory as it was when it was bound."""
+        for (base, nbytes), before in self._before.items():
+            if nbytes:
+                self._ready().write(base, before)
+
     def copy_back(self) -> int:
         """Write what changed to the device; how many bytes were sent."""
         sent = 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from blockstep.interp.grid.machine import GridMachine
 
 
-def _touch(machine: GridMachine, pointer: Lanes, mask: Lanes | None) -> Touch:
+def _touch(machine: GridMachine, pointer: Lanes, mask: Lanes | None, kind: str = "read") -> Touch:
     if mask is not None and taints.decides(mask):
         raise Suspicion
     if taints.questionable(pointer):
@@ -30,6 +30,8 @@ def _touch(machine: GridMachine, pointer: Lanes, mask: Lanes | None) -> Touch:
     box = mask.box if mask is not None else None
     found = memory.touch(pointer, None if box else _mask(machine, mask), machine.lead, box)
     memory.prove_inside(found)
+    if machine.heard is not None:
+        machine.heard(kind, found)
     if machine.checks.grid:
         _count(machine, found)
     return found
@@ -137,7 +139,7 @@ def _spread(lanes: Any, kind: ty.dtype, access: Touch, box: Box | None) -> Any:
 def store(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
     """Writes a batch of blocks."""
     pointer, value, mask = operands
-    access = _touch(machine, pointer, mask)
+    access = _touch(machine, pointer, mask, "write")
     if not access.view.writeable:
         raise Suspicion
     if 0 in access.block:
@@ -209,7 +211,7 @@ def _act(
     mask: Lanes | None, act: Act,
 ) -> list[Lanes]:  # fmt: skip
     """An atomic: `act(memory, index, values)` gives the old elements, and a way to the new ones."""
-    access = _touch(machine, pointer, mask)
+    access = _touch(machine, pointer, mask, "atomic")
     if not access.view.writeable:
         raise Suspicion
     kind, box = operation.results[0].type, mask.box if mask is not None else None

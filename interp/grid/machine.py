@@ -22,7 +22,7 @@ from blockstep.interp.grid.asynchronous import Asynchronous
 from blockstep.interp.grid.checks import Checks
 from blockstep.interp.grid.handlers import HANDLERS
 from blockstep.interp.grid.lanes import LEAD, Lanes, Shape, constant, of_array, unmarked
-from blockstep.interp.grid.memory import Suspicion
+from blockstep.interp.grid.memory import Suspicion, Touch
 from blockstep.interp.grid.plan import Plan
 from blockstep.interp.grid.races import Log
 from blockstep.interp.grid.rules import RULES
@@ -62,6 +62,7 @@ class GridMachine:
     examples: list[tuple[int, int, int]] = field(default_factory=list)
     stores: dict[int, Any] = field(default_factory=dict)  # first store to memory nobody filled
     reads: dict[int, Any] = field(default_factory=dict)  # such memory that was read
+    heard: Callable[[str, Touch], None] | None = None  # told of each read, write and atomic
     asynchronous: Asynchronous | None = None  # what is under way in the batch, in placed IR
 
     def __post_init__(self) -> None:
@@ -92,8 +93,9 @@ class GridMachine:
         """Two workers, half of the batches each: matrix products let go of the interpreter."""
         half = len(boxes) // 2
         other = GridMachine(
-            self.function, self.plan, self.grid, self.arguments, self.checks, self.counts
-        )
+            self.function, self.plan, self.grid, self.arguments, self.checks, self.counts,
+            heard=self.heard,
+        )  # fmt: skip
         with ThreadPoolExecutor(1) as pool:
             second = pool.submit(other._run, boxes[half:])
             self._run(boxes[:half])

@@ -1,35 +1,42 @@
-"""Planted bugs of the compiler: `verify` catches each, and names the pass or the rung."""
+"""Planted bugs of the compiler: `verify` catches each, and names the pass or the rung, and the line."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
-import blockstep as triton
-import blockstep.language as tl
-from blockstep.compiler.passes import simplify
-from blockstep.compiler.passes.fold import constant_of
-from blockstep.runtime.ladder import verify
+from blockstep.findings import Finding
+from tests.ladder import kernels
+from tests.ladder.launches import LAUNCHES
+from tests.ladder.planted import PLANTED
 
 
-@triton.jit
-def times_zero(x_ptr, out_ptr, BLOCK: tl.constexpr):
-    offs = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offs)
-    tl.store(out_ptr + offs, x * 0.0)
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_the_compiler_as_it_is_gives_no_finding(name: str) -> None:
+    found = LAUNCHES[name]()
+    assert found.passed and not found.findings, str(found)
 
 
-def test_simplify_takes_x_times_0_for_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rule(operation: Any) -> Any:
-        left, right = operation.operands
-        return [right] if constant_of(right) == 0 else None
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_bug_is_caught_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bug = PLANTED[name]
+    bug.plant(monkeypatch)
+    climb = LAUNCHES[bug.launch]()
+    assert climb.first_wrong is not None, str(climb)
+    finding = climb.finding
+    assert finding is not None and finding.kind == "compiler"
+    text = f"{climb}\n{finding}"
+    assert climb.first_wrong.rung == bug.rung, text
+    if bug.mark:
+        assert kernels.line_of(bug.mark) in _lines(finding), text
+    assert bug.says in text, text
 
-    x = np.array([1.0, np.inf, np.nan, -1.0] * 16, np.float32)
-    arguments = (x, np.zeros(64, np.float32))
-    assert verify(times_zero, arguments, grid=(1,), BLOCK=64).passed
-    monkeypatch.setitem(simplify.RULES, "mul", rule)
-    found = verify(times_zero, arguments, grid=(1,), BLOCK=64)
-    assert found.first_wrong is not None and found.first_wrong.rung == "after simplify"
-    print(found.finding)
+
+def _lines(finding: Finding) -> list[int]:
+    """The lines of the kernel that a finding names, the first the one that is to blame."""
+    return [finding.span.line]
+
+
+def test_there_are_enough_of_them() -> None:
+    stages = {bug.rung for bug in PLANTED.values()}
+    assert len(PLANTED) >= 30
+    assert len(stages) >= 9

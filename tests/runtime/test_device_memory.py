@@ -165,3 +165,15 @@ def test_a_stream_is_waited_for_alone() -> None:
 def test_a_driver_that_fails_says_so() -> None:
     with pytest.raises(RuntimeError, match="CUDA driver"):
         CudaDriver(Api(status=100))
+
+
+def test_what_a_kernel_leaves_on_the_device_is_read_and_put_back() -> None:
+    device = Device(256)
+    bound = binding(device)
+    view = view_of(OnDevice(16, (4,)), "x", bound)
+    device.memory[16:32] = 9  # as a kernel would
+    bound.devices.copy_again()
+    assert view.storage is not None
+    assert view.storage.data.tolist() == [9] * 16
+    bound.devices.put_back()
+    assert device.memory[16:32].tolist() == list(range(16, 32))

@@ -67,7 +67,7 @@ def _wrong(launch: Launch, before: Function, stage: Stage, most: int, wanted: Im
     function, _ = _rewritten(before, stage, most)
     try:
         verify(function)
-        Grid(stage.name, function).run(launch)
+        Grid(stage.name, function, strict=True).run(launch)
         return bool(launch.memory.differences(wanted))
     except Broken:
         return True

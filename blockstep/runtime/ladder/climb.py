@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from blockstep.findings import Finding
 from blockstep.runtime.ladder.compiling import Made, made_for
@@ -14,9 +13,12 @@ from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.memory import Image
 from blockstep.runtime.ladder.outcome import Climb, Outcome, Status
 from blockstep.runtime.ladder.reporting import doubt_of, finding_of
-from blockstep.runtime.ladder.rung import Broken, NotRun, Rung
+from blockstep.runtime.ladder.rung import Broken, NotRun, Ran, Rule, Rung
 from blockstep.runtime.ladder.rungs import SameIR, rungs_of
-from blockstep.runtime.ladder.source import errors_of
+from blockstep.runtime.ladder.source import errors_of, touched_of
+from blockstep.runtime.ladder.touched import Beyond, Touched, beyond
+
+FAULTY = "the source has an error"
 
 
 def climb(launch: Launch, more: Iterable[Rung] = (), made: Made | None = None) -> Climb:
@@ -24,82 +26,110 @@ def climb(launch: Launch, more: Iterable[Rung] = (), made: Made | None = None) -
 
     The first rung that runs is what the others are held to; after one that differs none is run."""
     started = time.perf_counter()
-    compiled = made or made_for(launch)
-    outcomes: list[Outcome] = []
-    wanted: Image | None = None
-    findings: list[Finding] = []
+    climbing = _Climbing(launch, made or made_for(launch))
     try:
-        for rung in _all(launch, compiled, more):
-            outcome, left = _run(launch, rung, wanted, outcomes)
-            wanted = wanted if left is None else left
-            if outcome.status is Status.DIFFERS:
-                outcome = _unless_faulty(launch, outcome)
-            outcomes.append(outcome)
-            if outcome.status is Status.DIFFERS:
-                findings.append(finding_of(launch, outcome, outcomes, compiled, wanted))
-            elif outcome.status is Status.UNDECIDED:
-                findings.append(doubt_of(launch, outcome))
-            if outcome.status is Status.DIFFERS or outcome.text.startswith(FAULTY):
+        for rung in climbing.rungs(more):
+            if not climbing.take(rung):
                 break
-            if wanted is None and rung.name == "step":
-                break  # the kernel itself does not run
     finally:
         launch.memory.restore()
     seconds = time.perf_counter() - started
-    return Climb(launch.kernel, launch.grid, outcomes, findings, launch.number, seconds)
+    return Climb(
+        launch.kernel, launch.grid, climbing.outcomes, climbing.findings, launch.number, seconds
+    )
 
 
-FAULTY = "the source has an error"
+@dataclass(slots=True, eq=False)
+class _Climbing:
+    """What is known so far. `wanted` is what the first rung that ran left, `source` what the source
+    touches."""
 
+    launch: Launch
+    made: Made
+    wanted: Image | None = None
+    source: Touched | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
-def _unless_faulty(launch: Launch, outcome: Outcome) -> Outcome:
-    """A difference says nothing of the compiler where the source means nothing."""
-    errors = errors_of(launch)
-    if not errors:
-        return outcome
-    first = errors[0]
-    text = f"{FAULTY} (`blockstep check`): {first.kind}: {first.message}"
-    return replace(outcome, status=Status.UNJUDGED, text=text)
+    def rungs(self, more: Iterable[Rung]) -> Iterator[Rung]:
+        """In order."""
+        yield from rungs_of(self.launch, self.made)
+        yield from more
 
+    def take(self, rung: Rung) -> bool:
+        """Runs one rung; whether the next is to be run."""
+        started = time.perf_counter()
+        outcome = self._unless_faulty(self._run(rung))
+        outcome = replace(outcome, seconds=time.perf_counter() - started)
+        self.outcomes.append(outcome)
+        if outcome.status is Status.DIFFERS:
+            self.findings.append(finding_of(self.launch, outcome, self.made, self.wanted))
+            return False
+        if outcome.status is Status.UNDECIDED:
+            self.findings.append(doubt_of(self.launch, outcome))
+        silent = self.wanted is None and rung.name == "step"  # the kernel itself does not run
+        return not silent and not outcome.text.startswith(FAULTY)
 
-def _all(launch: Launch, made: Made, more: Iterable[Rung]) -> Iterable[Rung]:
-    yield from rungs_of(launch, made)
-    yield from more
+    def _run(self, rung: Rung) -> Outcome:
+        launch = self.launch
+        try:
+            ran = rung.run(launch)
+        except SameIR:
+            return self._like_before(rung)
+        except NotRun as reason:
+            launch.memory.restore()
+            return Outcome(rung.name, Status.NOT_RUN, str(reason))
+        except Broken as broken:
+            launch.memory.restore()
+            return Outcome(rung.name, Status.DIFFERS, faults=(broken.fault,))
+        if self.wanted is None:
+            self.wanted = launch.memory.image()
+            launch.memory.restore()
+            return Outcome(rung.name, Status.EQUAL)
+        outcome = judged(launch, rung, self.wanted)
+        return self._with_what_was_seen(rung, outcome, ran)
 
+    def _with_what_was_seen(self, rung: Rung, outcome: Outcome, ran: Ran) -> Outcome:
+        """Faults of a machine, and memory that the source does not touch, make a rung differ."""
+        extra: list[Beyond] = []
+        if rung.rule is Rule.BITS:
+            self.source = self.source or ran.touched
+        elif ran.touched is not None:
+            if self.source is None:
+                self.source = touched_of(self.launch)
+            extra = list(beyond(self.source, ran.touched, self.launch.memory.known))
+            extra = [self._placed(rung, one) for one in extra]
+        if not extra and not ran.faults:
+            return outcome
+        return replace(
+            outcome, status=Status.DIFFERS, faults=tuple(ran.faults), beyond=tuple(extra)
+        )
 
-def _run(
-    launch: Launch, rung: Rung, wanted: Image | None, before: list[Outcome]
-) -> tuple[Outcome, Image | None]:
-    """The outcome; of the first rung that runs also what it left."""
-    started = time.perf_counter()
-    try:
-        ran = rung.run(launch)
-    except SameIR:
-        return _like(rung, before), None
-    except NotRun as reason:
-        launch.memory.restore()
-        return Outcome(rung.name, Status.NOT_RUN, str(reason)), None
-    except Broken as broken:
-        launch.memory.restore()
-        return Outcome(rung.name, Status.DIFFERS, fault=broken.fault), None
-    left = None
-    if wanted is None:
-        left = launch.memory.image()
-        launch.memory.restore()
-        outcome = Outcome(rung.name, Status.EQUAL)
-    else:
-        outcome = judged(launch, rung, wanted)
-    if ran.faults and outcome.status is not Status.DIFFERS:
-        outcome = Outcome(rung.name, Status.DIFFERS, fault=ran.faults[0])
-    return replace(outcome, seconds=time.perf_counter() - started), left
+    def _placed(self, rung: Rung, extra: Beyond) -> Beyond:
+        """With the line of compiled code that goes there, if the rung can tell."""
+        place_of = getattr(rung, "place_of", None)
+        if place_of is None:
+            return extra
+        address = extra.storage.base + int(extra.offsets[0])
+        return replace(extra, place=place_of(self.launch, address, extra.writes))
 
+    def _unless_faulty(self, outcome: Outcome) -> Outcome:
+        """A difference says nothing of the compiler where the source means nothing."""
+        if outcome.status is not Status.DIFFERS:
+            return outcome
+        errors = errors_of(self.launch)
+        if not errors:
+            return outcome
+        first = errors[0]
+        text = f"{FAULTY} (`blockstep check`): {first.kind}: {first.message}"
+        return replace(outcome, status=Status.UNJUDGED, text=text)
 
-def _like(rung: Rung, before: list[Outcome]) -> Outcome:
-    """A rung whose IR is that of the one before."""
-    last: Any = next((o for o in reversed(before) if o.status is not Status.SAME), None)
-    if last is None or last.status is not Status.EQUAL:
-        return Outcome(rung.name, Status.NOT_RUN if last is None else last.status, "same IR")
-    return Outcome(rung.name, Status.SAME)
+    def _like_before(self, rung: Rung) -> Outcome:
+        """A rung whose IR is that of the one before."""
+        last = next((o for o in reversed(self.outcomes) if o.status is not Status.SAME), None)
+        if last is None or last.status is not Status.EQUAL:
+            return Outcome(rung.name, Status.NOT_RUN if last is None else last.status, "same IR")
+        return Outcome(rung.name, Status.SAME)
 
 
 __all__ = ["climb"]

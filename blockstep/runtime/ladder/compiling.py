@@ -15,7 +15,9 @@ from blockstep.compiler.emit import emit
 from blockstep.compiler.lower import lower
 from blockstep.compiler.options import Options
 from blockstep.errors import TritonError, UnsupportedError
-from blockstep.ir import Function, Malformed, dump, verify
+from blockstep.interp.grid.plan import READS, WRITES
+from blockstep.ir import Function, Malformed, Operation, dump, verify
+from blockstep.language.op import OPS
 from blockstep.runtime.gpu import building
 from blockstep.runtime.gpu.binary import Binary
 from blockstep.runtime.gpu.compiling import binary_of
@@ -101,6 +103,28 @@ def made_for(launch: Launch) -> Made:
     return Made(launch, launch.options)
 
 
+@dataclass(frozen=True)
+class _Everywhere:
+    """In the place of `barriers`: one before each access."""
+
+    name: str = "barriers"
+
+    def apply(self, function: Function) -> None:
+        for operation in list(function.walk()):
+            if operation.name in READS or operation.name in WRITES:
+                made = Operation(OPS["barrier"], [], [], {}, location=operation.location)
+                made.insert_before(operation)
+
+
+def everywhere(made: Made) -> Made:
+    """The same with a barrier before each access, needed or not."""
+
+    def alter(chosen: list[passes.Pass]) -> list[passes.Pass]:
+        return [_Everywhere() if one.name == "barriers" else one for one in chosen]
+
+    return replace(made, alter=alter, _stages=None, _binaries={})
+
+
 def without(made: Made, name: str) -> Made:
     """The same with one pass left out."""
     names = compiler.numbered([one.name for one in compiler.pipeline(made.options, {})])
@@ -111,4 +135,4 @@ def without(made: Made, name: str) -> Made:
     return replace(made, alter=alter, _stages=None, _binaries={})
 
 
-__all__ = ["Made", "PassFailed", "Stage", "made_for", "without"]
+__all__ = ["Made", "PassFailed", "Stage", "everywhere", "made_for", "without"]

@@ -8,7 +8,6 @@ from blockstep.errors import TritonError
 from blockstep.runtime.gpu import driver
 from blockstep.runtime.gpu import machine as gpu
 from blockstep.runtime.gpu.host_arrays import InPlace
-from blockstep.runtime.gpu.streams import current_stream
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.rung import NotRun, Ran, Rule
 
@@ -19,8 +18,9 @@ NO_GPU = "no GPU"
 class Gpu:
     """The compiled kernel on the device, with the launch's own options.
 
-    Arrays of the host are copied there and back. Memory that is reached through addresses alone is
-    not: such a launch is not run."""
+    Arrays of the host are copied there and back; those of the device are used where they are, read,
+    and put back. Memory that is reached through addresses alone is not copied: such a launch is not
+    run."""
 
     name: str = "gpu"
     rule: Rule = Rule.FAST
@@ -31,18 +31,24 @@ class Gpu:
             raise NotRun(NO_GPU)
         if launch.memory.reached:
             raise NotRun("it reaches memory through addresses of the host")
-        if isinstance(launch.bound.binding.devices, InPlace) or launch.on_device:
-            raise NotRun("its arrays lie on the device: verify it on copies in host memory")
-        device = gpu.machine()
+        there = launch.bound.binding.devices
         try:
-            prepared = device.prepare(launch.function, launch.bound, launch.told, launch.kernel)
-            device.launch(prepared, launch.bound, launch.grid)
-            device.driver.wait(
-                current_stream(prepared.launcher.loaded.device.ordinal, []), launch.kernel
-            )
+            _on_device(launch)
+            there.copy_again()
         except TritonError as error:
             raise NotRun(f"{type(error).__name__}: {error}") from error
+        finally:
+            there.put_back()
         return Ran()
+
+
+def _on_device(launch: Launch) -> None:
+    """Runs the kernel, and waits for it."""
+    bound = launch.bind(InPlace())
+    device = gpu.machine()
+    prepared = device.prepare(launch.function, bound, launch.told, launch.kernel)
+    device.launch(prepared, bound, launch.grid)
+    device.synchronize()
 
 
 __all__ = ["NO_GPU", "Gpu"]

@@ -14,6 +14,7 @@ from blockstep.interp.bound import Bounds, Unbounded, bound
 from blockstep.ir import Function
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Bound, bind
+from blockstep.runtime.device_memory import DeviceArrays
 from blockstep.runtime.gpu.compiling import hints_of, options_of
 from blockstep.runtime.gridded import arguments_of
 from blockstep.runtime.ladder.memory import Memory
@@ -51,10 +52,9 @@ class Launch:
         """The name of the kernel."""
         return self.function.__name__
 
-    @property
-    def on_device(self) -> bool:
-        """Whether an argument lies in the memory of a device."""
-        return any(s._reach is not None for s in self.bound.space.storages)
+    def bind(self, devices: DeviceArrays | None = None) -> Bound:
+        """The arguments once more, device memory reached as is said."""
+        return _bind(self.function, self.args, self.kwargs, self.host, devices)
 
     @property
     def made(self) -> Function:
@@ -99,13 +99,22 @@ def take(
     host: Span | None = None,
 ) -> Launch:  # fmt: skip
     """A call of a kernel as a launch. Raises what binding raises, before anything ran."""
-    told, named = split_options(kwargs, function)
+    told, _ = split_options(kwargs, function)
     told["debug"] = bool(kwargs.get("debug", function.debug))
     check_options(told)
-    bound = bind(
-        function.params, args, named, kernel=function.__name__, passed_at=host, options=OPTIONS
-    )
+    bound = _bind(function, args, kwargs, host)
     return Launch(function, args, kwargs, bound, grid_size(grid, bound), told, host)
+
+
+def _bind(
+    function: JITFunction, args: tuple[Any, ...], kwargs: dict[str, Any], host: Span | None,
+    devices: DeviceArrays | None = None,
+) -> Bound:  # fmt: skip
+    _, named = split_options(kwargs, function)
+    return bind(
+        function.params, args, named, kernel=function.__name__, passed_at=host, options=OPTIONS,
+        devices=devices,
+    )  # fmt: skip
 
 
 def exactly(options: Options) -> Options:

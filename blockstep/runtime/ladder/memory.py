@@ -29,6 +29,7 @@ class Memory:
         self.space = space
         self.arguments = frozenset(s.base for s in space.storages)
         self._saved: list[tuple[Bytes, Bytes]] = []
+        self._flags: list[tuple[Any, Any]] = []  # which bytes the host has written
         for storage in space.storages:
             self._save(storage)
         space.joined = self._save
@@ -36,11 +37,16 @@ class Memory:
     def _save(self, storage: Storage) -> None:
         if not storage.readonly:
             self._saved.append((storage.data, storage.data.copy()))
+            written = storage.written
+            if written is not None:
+                self._flags.append((written, written.copy()))
 
     def restore(self) -> None:
         """Everything is as it was before the launch."""
         for data, before in reversed(self._saved):  # what joined into one storage: oldest last
             data[...] = before
+        for written, before in reversed(self._flags):
+            written[...] = before
 
     def image(self) -> Image:
         """A copy of what is in memory now."""
@@ -54,6 +60,11 @@ class Memory:
 
     def _written(self) -> list[Storage]:
         return [s for s in self.space.storages if not s.readonly]
+
+    @property
+    def known(self) -> frozenset[int]:
+        """The addresses of the storages of arguments, and of those that were reached through memory."""
+        return self.arguments | frozenset(s.base for s in self.reached)
 
     @property
     def reached(self) -> list[Storage]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from blockstep.findings import Finding, Severity
 from blockstep.runtime.ladder.rung import Fault
+from blockstep.runtime.ladder.touched import Beyond
 
 BEFORE = ("step", "grid", "passes")  # rungs before there is compiled code
 
@@ -62,7 +63,8 @@ class Outcome:
     undecided: int = 0
     ordered: int = 0
     mismatch: Mismatch | None = None
-    fault: Fault | None = None
+    faults: Sequence[Fault] = ()  # what the machine objected to
+    beyond: Sequence[Beyond] = ()  # memory that the source does not touch
     seconds: float = 0.0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,16 +12,20 @@ from blockstep.findings import (
     Argument,
     CompiledFault,
     Disagrees,
+    Element,
     Event,
     Finding,
     PassBroke,
     Span,
     Suspect,
+    TouchesElsewhere,
     Undecided,
+    elements_of,
 )
 from blockstep.runtime.ladder.bisecting import rewrite_of
 from blockstep.runtime.ladder.compiling import Made
 from blockstep.runtime.ladder.launch import Launch
+from blockstep.runtime.ladder.machines import span_of
 from blockstep.runtime.ladder.memory import Image
 from blockstep.runtime.ladder.outcome import Mismatch, Outcome
 from blockstep.runtime.ladder.suspecting import suspect_of
@@ -32,20 +35,24 @@ AFTER = "after "
 PTX = ("ptx, exact", "ptx")
 
 
-def finding_of(
-    launch: Launch, wrong: Outcome, before: Sequence[Outcome], made: Made, wanted: Image | None
-) -> Finding:
-    """The finding for the first rung that differs. Memory is as it was before the launch."""
-    if wrong.fault is not None:
-        return diagnostics.describe(_fault_event(launch, wrong))
-    assert wrong.mismatch is not None
+def finding_of(launch: Launch, wrong: Outcome, made: Made, wanted: Image | None) -> Finding:
+    """The finding for the first rung that differs: by values if it can be, by memory that is touched,
+    by what a machine objected to. Memory is as it was before the launch."""
+    if wrong.mismatch is None and wrong.beyond:
+        return diagnostics.describe(_beyond_event(launch, wrong, made, wanted))
+    if wrong.mismatch is None:
+        return diagnostics.describe(_fault_event(launch, wrong, made, wanted))
     writer = writer_of(launch, wrong.mismatch)
     suspect, place, op = _suspect(launch, wrong, made, wanted, writer)
     writer = writer or Writer(kernel_span(launch))
     event = _mismatch_event(launch, wrong, wrong.mismatch, suspect, writer)
-    if place is not None and place != event.span:
+    if place is not None:
         name = f"`{op}`" if op else ""
-        event = replace(event, span=place, stored_at=writer.span, made_by=name, callers=())
+        stored = writer.span if writer.span != place else None
+        event = replace(
+            event, span=place, stored_at=stored, made_by=name, callers=(),
+            rewritten=suspect.rewrite is not None,
+        )  # fmt: skip
     return diagnostics.describe(event)
 
 
@@ -70,17 +77,34 @@ def _suspect(
     return Suspect(), None, ""
 
 
-def _fault_event(launch: Launch, wrong: Outcome) -> Event:
-    fault = wrong.fault
-    assert fault is not None
-    span = fault.span or kernel_span(launch)
+def _fault_event(launch: Launch, wrong: Outcome, made: Made, wanted: Image | None) -> Event:
+    fault = wrong.faults[0]
     if fault.kind == "pass":
         return PassBroke(
-            span=span, name=wrong.rung.removeprefix("after "), what=fault.what, **_where(launch)
-        )
+            span=kernel_span(launch), name=wrong.rung.removeprefix(AFTER), what=fault.what,
+            **_where(launch),
+        )  # fmt: skip
+    suspect, place, _ = _suspect(launch, wrong, made, wanted, None)
     return CompiledFault(
-        span=span, rung=wrong.rung, fault=fault.kind, what=fault.what, where=fault.detail,
-        **_where(launch),
+        span=fault.span or place or kernel_span(launch), rung=wrong.rung, fault=fault.kind,
+        what=fault.what, where=fault.detail, suspect=suspect, **_where(launch),
+    )  # fmt: skip
+
+
+def _beyond_event(launch: Launch, wrong: Outcome, made: Made, wanted: Image | None) -> Event:
+    extra = wrong.beyond[0]
+    view = next((v for v in launch.bound.space.views if v.storage is extra.storage), None)
+    places = [extra.storage.base + int(offset) for offset in extra.offsets]
+    elements: tuple[Element, ...] = ()
+    if view is not None:
+        elements = elements_of(view, np.array(places))
+    place = extra.place
+    suspect, _, _ = _suspect(launch, wrong, made, wanted, None)
+    return TouchesElsewhere(
+        span=(place and span_of(place)) or kernel_span(launch), rung=wrong.rung, writes=extra.writes,
+        argument=None if view is None else Argument.of(view), elements=elements,
+        count=len(places), where="" if place is None else f"PTX line {place.line}: {place.text}",
+        suspect=suspect, **_where(launch),
     )  # fmt: skip
 
 
@@ -88,13 +112,13 @@ def _mismatch_event(
     launch: Launch, wrong: Outcome, found: Mismatch, suspect: Suspect, writer: Writer
 ) -> Disagrees:
     limits = None
-    if found.low is not None and found.high is not None:
+    if found.low is not None and found.high is not None and found.low != found.high:
         limits = value_text(found.low), value_text(found.high)
     return Disagrees(
-        span=writer.span, program=writer.program, callers=writer.callers, rung=wrong.rung,
+        said=tuple(f"{f.kind}: {f.what}" for f in wrong.faults[:2]), span=writer.span, program=writer.program, callers=writer.callers, rung=wrong.rung,
         argument=argument_of(launch, found), element=found.element,
         wanted=value_text(found.wanted), found=value_text(found.found), count=found.count,
-        total=found.total, made_by=writer.op, limits=limits, suspect=suspect, **_where(launch),
+        total=found.total, limits=limits, suspect=suspect, **_where(launch),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from blockstep.errors import TritonError
 from blockstep.runtime.ladder.compiling import Made, PassFailed, Stage
 from blockstep.runtime.ladder.device import Gpu
 from blockstep.runtime.ladder.launch import Launch
-from blockstep.runtime.ladder.machines import Grid, Ptx, Step, error_text, fresh
+from blockstep.runtime.ladder.machines import Grid, KeepsCalls, Ptx, Step, error_text, fresh
 from blockstep.runtime.ladder.rung import Broken, Fault, NotRun, Ran, Rule, Rung
 
 
@@ -45,9 +45,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AfterPass:
-    """The grid machine on what a pass left."""
+    """The grid machine on what a pass left. `before` has the grid machine's earlier runs: where one
+    of them ran, so must this."""
 
     stage: Stage
+    before: list[Grid]
     rule: Rule = Rule.BITS
 
     @property
@@ -58,19 +60,28 @@ class AfterPass:
         """Raises SameIR for a pass that changed nothing, and what `Grid.run` raises."""
         if not self.stage.changed:
             raise SameIR
-        return Grid(self.name, self.stage.function).run(launch)
+        strict = any(grid.ran for grid in self.before)
+        grid = Grid(self.name, self.stage.function, strict=strict, hears=not strict)
+        self.before.append(grid)
+        return grid.run(launch)
 
 
 def rungs_of(launch: Launch, made: Made) -> Iterator[Rung]:
-    """The rungs in order. What comes later is compiled when it is asked for."""
+    """The rungs in order. What comes later is compiled when it is asked for. Of a kernel that keeps
+    calls, which the grid machine does not run, `after inline` is the first rung of that machine."""
     yield Step()
-    gridded = True
+    grids: list[Grid] = []
+    goes_on = True
     try:
-        yield fresh(launch)
+        grids.append(fresh(launch))
+        yield grids[0]
+        goes_on = grids[0].ran
+    except KeepsCalls:
+        pass
     except NotRun as reason:
-        gridded = False
+        goes_on = False
         yield Absent("grid", str(reason))
-    compiled = yield from _passes(made, gridded)
+    compiled = yield from _passes(made, grids, goes_on)
     if compiled:
         if not made.options.exact:
             yield Ptx(made, exact=True)
@@ -78,7 +89,7 @@ def rungs_of(launch: Launch, made: Made) -> Iterator[Rung]:
     yield Gpu()
 
 
-def _passes(made: Made, gridded: bool) -> Generator[Rung, None, bool]:
+def _passes(made: Made, grids: list[Grid], goes_on: bool) -> Generator[Rung, None, bool]:
     """One after each pass; whether there is something to lower."""
     try:
         stages = made.stages
@@ -88,9 +99,9 @@ def _passes(made: Made, gridded: bool) -> Generator[Rung, None, bool]:
     except TritonError as error:
         yield Absent("passes", error_text(error))
         return False
-    if gridded:
+    if goes_on:
         for stage in stages:
-            yield AfterPass(stage)
+            yield AfterPass(stage, grids)
     return True
 
 

@@ -8,6 +8,8 @@ from blockstep.findings import OURS, Finding
 from blockstep.runtime.checking import check
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.machines import silent
+from blockstep.runtime.ladder.touched import Heard, Touched
+from blockstep.runtime.ladder.writers import listen
 from blockstep.runtime.launch import launch as run
 from blockstep.runtime.session import machine
 
@@ -25,4 +27,14 @@ def errors_of(launch: Launch) -> list[Finding]:
     return [f for f in report.errors if f.kind not in OURS]
 
 
-__all__ = ["errors_of"]
+def touched_of(launch: Launch) -> Touched:
+    """What the source reads and writes, as the step machine does. Memory is put back."""
+    touched = Touched(launch.bound.space)
+    try:
+        listen(launch, Heard(touched))
+    finally:
+        launch.memory.restore()
+    return touched
+
+
+__all__ = ["errors_of", "touched_of"]

@@ -15,7 +15,7 @@ from blockstep.findings import Program, Span, Suspect
 from blockstep.interp.ptx.parser import parse
 from blockstep.interp.ptx.syntax import Statement
 from blockstep.ir import Operation
-from blockstep.runtime.ladder.compiling import Made, PassFailed, without
+from blockstep.runtime.ladder.compiling import Made, PassFailed, everywhere, without
 from blockstep.runtime.ladder.judging import judged
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.machines import Ptx
@@ -37,6 +37,8 @@ def suspect_of(
 ) -> tuple[Suspect, Operation | None]:
     """Who is to blame for the PTX, and the first operation that goes wrong, if it can be told.
     Memory is as it was before the launch."""
+    if is_right(launch, everywhere(made), exact, wanted):
+        return Suspect("barriers"), None
     culprit = next(
         (n for n in _candidates(made) if is_right(launch, without(made, n), exact, wanted)), ""
     )

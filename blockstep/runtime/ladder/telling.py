@@ -46,10 +46,16 @@ def _order(outcome: Outcome) -> str:
 
 
 def _what(outcome: Outcome) -> str:
-    if outcome.fault is not None:
-        return f"{outcome.fault.kind}: {outcome.fault.what}"
     found = outcome.mismatch
-    assert found is not None
+    if found is None and outcome.beyond:
+        extra = outcome.beyond[0]
+        verb = "writes" if extra.writes else "reads"
+        name = f" of `{extra.storage.name}`" if extra.storage.name else ""
+        size = plural(len(extra.offsets), "byte")
+        return f"{verb} {size}{name} that the source never {verb}"
+    if found is None:
+        fault = outcome.faults[0]
+        return f"{fault.kind}: {fault.what}"
     at = ", ".join(map(str, found.element))
     return (
         f"{found.argument}[{at}] is {found.found} and not {found.wanted}; "
