@@ -61,8 +61,8 @@ class Gates:
         self._check_aligned(end, frame)
         number, count = (None if s is None else frame.regs[s] for s in end.operands[:2])
         full = count is None or (count.size == 1 and int(count.flat[0]) == self.threads)
-        if members is None and full and not self.arrived and "red" not in i.modifiers:
-            if number is None or number.size == 1:
+        if not frame.flat and full and not self.arrived and "red" not in i.modifiers:
+            if number is None or number.size == 1:  # all threads of each CTA are here
                 self._met(frame.cta[:, 0])
                 return end.next
         which = members if members is not None else np.arange(self.total)
