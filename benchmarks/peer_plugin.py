@@ -6,12 +6,13 @@ narrow atomics); the target then calls itself "blockstep", because tests read PT
 where the target calls itself "cuda", and nothing here makes PTX. `PEER_MODE=gpu` compiles every kernel
 and runs it on the CUDA device that its arguments lie on. `PEER_MODE=ptx` compiles every kernel and runs
 its PTX on the ptx machine; `cuda` is the CPU then. A test that takes longer than `PEER_LIMIT` seconds
-fails. `PEER_PART=I/N` leaves every Nth test from the Ith on.
+fails. `PEER_PART=I/N` leaves every Nth test from the Ith on, `PEER_PASSED` names a file of tests to leave out.
 """
 
 import os
 import signal
 from collections.abc import Generator
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -38,6 +39,9 @@ def _too_long(number: int, frame: object) -> NoReturn:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if file := os.environ.get("PEER_PASSED"):
+        passed = set(Path(file).read_text().splitlines())
+        items[:] = [item for item in items if item.nodeid not in passed]
     if part := os.environ.get("PEER_PART"):
         first, step = map(int, part.split("/"))
         items[:] = items[first - 1 :: step]

@@ -11,7 +11,8 @@ only the tests run that Triton marks for its own interpreter. `gpu` runs all tes
 CUDA device through blockstep's compiler, `triton` through the Triton that is installed, `both` one
 after the other, and tells what only Triton passes. `ptx` runs all tests of the files through
 blockstep's compiler on the ptx machine, with no GPU; it takes long, and `--part 1/20` runs every
-twentieth test from the first on.
+twentieth test from the first on. `--again FILE ...` reads what was written with `--cases --json` and runs
+only what did not pass there: the result is that of all together.
 """
 
 from __future__ import annotations
@@ -108,6 +109,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--timeout", type=int, default=1800, help="seconds for one mode")
     parser.add_argument("--limit", type=int, default=60, help="seconds for one test")
     parser.add_argument("--part", default="", metavar="I/N", help="every Nth test from the Ith on")
+    parser.add_argument(
+        "--again", nargs="+", default=[], metavar="FILE", help="results to complete"
+    )
     parser.add_argument("-k", dest="only", default="", help="as pytest's -k")
     parser.add_argument("--json", help="write the counts and every failure there")
     parser.add_argument("--cases", action="store_true", help="the outcome of each test as well")
@@ -126,7 +130,11 @@ def _arrange(given: Path, folder: Path) -> Path:
 
 
 def _run(mode: str, units: Path, files: list[str], options: argparse.Namespace) -> dict[str, Any]:
-    report = units.parent / f"{mode}.xml"
+    report, known = units.parent / f"{mode}.xml", _known(mode, options.again)
+    passed = units.parent / f"{mode}.passed"
+    passed.write_text(
+        "\n".join(name for name, (outcome, _) in known.items() if outcome == "passed")
+    )
     on_device = mode in COMPILED
     marked = ["-m", "not interpreter" if options.unmarked else "interpreter"]
     command = [
@@ -143,6 +151,7 @@ def _run(mode: str, units: Path, files: list[str], options: argparse.Namespace) 
         PEER_MODE=mode,
         PEER_LIMIT=str(options.limit),
         PEER_PART=options.part,
+        PEER_PASSED=str(passed),
         OMP_NUM_THREADS="1",
         OPENBLAS_NUM_THREADS="1",
     )
@@ -155,36 +164,55 @@ def _run(mode: str, units: Path, files: list[str], options: argparse.Namespace) 
     seconds = time.perf_counter() - started
     if not report.exists():
         raise SystemExit((units.parent / f"{mode}.txt").read_text()[-4000:])
-    return {"seconds": round(seconds, 1), **_read(report)}
+    cases, slow = _read(report)
+    slowest = {name: round(s, 2) for name, s in slow.most_common(12)}
+    return {"seconds": round(seconds, 1), **_summary({**known, **cases}), "slowest": slowest}
 
 
-def _read(report: Path) -> dict[str, Any]:
+Cases = dict[str, tuple[str, str]]
+"""By test: its outcome (passed, failed, skipped), and why."""
+
+
+def _known(mode: str, files: list[str]) -> Cases:
+    found: Cases = {}
+    for file in files:
+        cases = json.loads(Path(file).read_text())["modes"][mode]["cases"]
+        found.update({name: (outcome, reason) for name, (outcome, reason) in cases.items()})
+    return found
+
+
+def _read(report: Path) -> tuple[Cases, Counter[str]]:
+    slow: Counter[str] = Counter()
+    cases: Cases = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        file = str(case.get("classname", "")).removeprefix("unit.").replace(".", "/") + ".py"
+        name = f"{file}::{case.get('name')}"
+        slow[_function(name)] += float(case.get("time", 0))  # type: ignore[assignment]
+        cases[name] = _outcome(case)
+    return cases, slow
+
+
+def _function(name: str) -> str:
+    return name.partition("[")[0]
+
+
+def _summary(cases: Cases) -> dict[str, Any]:
     files: dict[str, Counter[str]] = defaultdict(Counter)
     failures: Counter[str] = Counter()
     skips: Counter[str] = Counter()
-    slow: Counter[str] = Counter()
-    cases: dict[str, str] = {}
-    for case in ElementTree.parse(report).iter("testcase"):
-        file = str(case.get("classname", "")).removeprefix("unit.").replace(".", "/") + ".py"
-        name = str(case.get("name"))
-        function = f"{file}::{name.partition('[')[0]}"
-        outcome, reason = _outcome(case)
-        files[file][outcome] += 1
-        slow[function] += float(case.get("time", 0))  # type: ignore[assignment]
-        cases[f"{file}::{name}"] = outcome
+    totals = Counter({"passed": 0, "failed": 0, "skipped": 0})
+    for name, (outcome, reason) in cases.items():
+        files[name.partition("::")[0]][outcome] += 1
+        totals[outcome] += 1
         if outcome == "failed":
-            failures[f"{function}: {reason}"] += 1
+            failures[f"{_function(name)}: {reason}"] += 1
         elif outcome == "skipped":
             skips[reason] += 1
-    totals = Counter({"passed": 0, "failed": 0, "skipped": 0})
-    for counts in files.values():
-        totals.update(counts)
     return {
         "totals": dict(totals),
         "files": {file: dict(counts) for file, counts in sorted(files.items())},
         "failures": dict(failures.most_common()),
         "skips": dict(skips.most_common()),
-        "slowest": {name: round(s, 2) for name, s in slow.most_common(12)},
         "cases": cases,
     }
 
@@ -217,25 +245,29 @@ def _print(mode: str, result: dict[str, Any]) -> None:
 
 def _print_gain(results: dict[str, Any]) -> None:
     first, second = results["interpreter"]["cases"], results["paths"]["cases"]
-    skipped = [name for name, outcome in first.items() if outcome == "skipped"]
-    gained = sum(second.get(name) == "passed" for name in skipped)
-    either = sum("passed" in (first.get(name), second.get(name)) for name in {**first, **second})
+    skipped = [name for name, (outcome, _) in first.items() if outcome == "skipped"]
+    gained = sum(_passes(second, name) for name in skipped)
+    either = sum(_passes(first, name) or _passes(second, name) for name in {**first, **second})
     print(
         f"\nskipped as an interpreter: {len(skipped)}; of those pass on the other paths: {gained}"
     )
     print(f"passed in one of the two: {either} of {len({**first, **second})}")
 
 
+def _passes(cases: Cases, name: str) -> bool:
+    return cases.get(name, ("", ""))[0] == "passed"
+
+
 def _print_loss(results: dict[str, Any]) -> None:
     """What Triton passes on this device and we do not."""
     theirs, ours = results["triton"]["cases"], results["gpu"]["cases"]
-    passed = [name for name, outcome in theirs.items() if outcome == "passed"]
-    lost = [name for name in passed if ours.get(name) != "passed"]
+    passed = [name for name in theirs if _passes(theirs, name)]
+    lost = [name for name in passed if not _passes(ours, name)]
     share = 100 * (len(passed) - len(lost)) / max(len(passed), 1)
     print(
         f"\nof {len(passed)} that Triton passes we pass {len(passed) - len(lost)} ({share:.2f} %)"
     )
-    kinds = Counter(name.partition("[")[0] for name in lost)
+    kinds = Counter(map(_function, lost))
     for name, count in kinds.most_common(60):
         print(f"  {count:6}  {name}")
     results["lost"] = {"cases": {}, "totals": {"failed": 0}, "by_test": dict(kinds)}

@@ -56,7 +56,7 @@ def file_fault(
         told: dict[str, Any] = {
             "span": span, "kernel": function.__name__, "host": host, "callers": tuple(callers),
         }  # fmt: skip
-        limit = isinstance(inner, UnsupportedError)
+        limit = isinstance(inner, UnsupportedError) or NEEDS_STEP in text
         event: Event = (
             UnsupportedUse(**told, what=text) if limit else CompileFault(**told, message=text)
         )

@@ -20,6 +20,7 @@ from blockstep.interp import breakpoints
 from blockstep.interp.scheduler import Program
 from blockstep.language import frames
 from blockstep.language.function import JITFunction, register_launcher
+from blockstep.options import PTX
 from blockstep.runtime import children, orders, session
 from blockstep.runtime.accepting import body_of, compile_all, file_fault
 from blockstep.runtime.arguments import Bound, bind
@@ -63,16 +64,16 @@ def launch(
     if place is not None and place.storages:  # an interpreting machine has to have the bytes
         bound = take()
     name = _name(function, bound)
+    size = None if warmup else grid_size(grid, bound)
     if ptx.chosen(current):
         ptx.check_choice(current)
-        handle: CompiledKernel = _for_ptx(function, bound, options, name, current, host)
+        handle: CompiledKernel = _for_ptx(function, bound, options, name, size, current, host)
     else:
         handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
-    if warmup:
+    if size is None:
         body_of(function, bound, options, current, host)
         compile_all(function, bound, options["num_warps"])
         return handle
-    size = grid_size(grid, bound)
     check_resources(options)
     handle.load()
     told = handle.launch_metadata(size, bound.values)
@@ -87,6 +88,7 @@ def _for_ptx(
     bound: Bound,
     options: dict[str, Any],
     name: str,
+    grid: Program | None,
     current: session.Session,
     host: Span | None,
 ) -> ptx.PTXKernel:
@@ -95,6 +97,8 @@ def _for_ptx(
         return ptx.prepare(function, bound, options, name)
     except TritonError as error:
         if not isinstance(error, session.excused.get()):
+            if current.options.judged and grid is not None:
+                current.report.begin_launch(function.__name__, grid, PTX, host)
             file_fault(error, function, current, host)
         raise
 

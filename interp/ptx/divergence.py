@@ -23,6 +23,7 @@ from blockstep.interp.ptx.gates import Gates
 from blockstep.interp.ptx.program import TRASH, Code, End
 
 PATIENCE = 32  # turns of a loop that looks at what others write
+_KNOWN = 2  # turns of one once a loop has looked so often in vain: thousands may wait for a lock
 _PATIENT = PATIENCE << 11  # turns of any other loop
 
 
@@ -48,7 +49,7 @@ class Scheduler(Gates):
 
     def __init__(self, batch: Batch) -> None:
         super().__init__(batch)
-        self.turns, self.floor = 0, 0
+        self.turns, self.floor, self.patience = 0, 0, PATIENCE
         self.told, self.polled = 0, 0
         self.last = (0, 0)  # asks and progress when a loop last turned
 
@@ -127,7 +128,7 @@ class Scheduler(Gates):
             members = np.flatnonzero(here)
             if members.size == self.total:
                 self.own.clear()
-                self.turns = self.floor = 0
+                self.turns, self.floor, self.patience = 0, 0, PATIENCE
                 return number
             limit = -1 if self.floor else int(np.where(here, self.done, where).min())
             self._turn(number, members, limit)
@@ -175,9 +176,10 @@ class Scheduler(Gates):
         seen = self.batch.asks, self.batch.progress
         waits = seen[0] != self.last[0] and seen[1] == self.last[1]
         self.last = seen
-        self.turns += _PATIENT // PATIENCE if waits else 1
+        self.turns += _PATIENT // self.patience if waits else 1
         if self.turns >= _PATIENT:
             self.turns, self.floor = 0, number + 1
+            self.patience = _KNOWN if waits else self.patience
 
     def _frame(self, code: Code, members: Bits) -> Frame:
         threads = self.threads

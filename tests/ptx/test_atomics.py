@@ -60,6 +60,30 @@ def test_one_exchange_of_many_succeeds() -> None:
     assert x[0] == 1
 
 
+@pytest.mark.parametrize(
+    ("start", "compared", "written", "left", "seen"),
+    [(0, 0, 7, 7, 7), (3, 0, 7, 3, 3), (4, 4, 4, 4, 4)],
+)
+def test_lanes_that_all_exchange_the_same_see_what_the_first_left(
+    start: int, compared: int, written: int, left: int, seen: int
+) -> None:
+    x, out = np.array([start, 99], np.uint32), np.zeros(32, np.uint32)
+    body = f"atom.global.cas.b32 %r1, [%d0], {compared}, {written};" + STORE
+    assert kinds(run(body, x, out)) == []
+    assert out.tolist() == [start] + [seen] * 31
+    assert x.tolist() == [left, 99]
+
+
+def test_two_locks_are_each_taken_once() -> None:
+    x, out = np.array([0, 1], np.uint32), np.zeros(32, np.uint32)
+    body = (
+        "and.b32 %r3, %r0, 1; mad.wide.u32 %d5, %r3, 4, %d0;"
+        "atom.global.exch.b32 %r1, [%d5], 1;" + STORE
+    )
+    assert kinds(run(body, x, out)) == []
+    assert out.tolist() == [0, 1] + [1] * 30
+
+
 def test_floats_are_added_one_after_the_other() -> None:
     values = np.linspace(0.1, 3.7, 32, dtype=np.float32)
     x = np.array([1e7], np.float32)

@@ -38,7 +38,7 @@ TYPES: dict[str, np.dtype[Any]] = {
 SWIZZLES = (0, 32, 64, 128)
 _ARRAY = re.compile(r"(?P<type>\w+)\[(?P<shape>[\d, ]+)\](?:=(?P<content>[^/]+))?(?P<map>/.*)?")
 _NAME = r"(?:(?P<name>[A-Za-z_]\w*):)?"
-_FILE = re.compile(r"@(?P<file>[^/].*?)(?P<map>/(?:box|swizzle|fill)=.*)?")
+_FILE = re.compile(r"@(?P<file>.+?)(?P<map>/(?:box|swizzle|fill)=.*)?")
 _SYNTAX = "an argument is TYPE[SHAPE]=CONTENT, @FILE.npy, NAME=NUMBER, a number or null"
 
 

@@ -52,7 +52,7 @@ def atomic(i: Instruction, d: Decoder) -> Effect:
         regs = frame.regs
         total = frame.active(frame.tid, mask).size
         olds = np.zeros((total, count), kind)
-        act = _Act(step, fold, flush, place)
+        act = _Act(step, fold, flush, op in ("cas", "exch"), place)
         news = np.stack([frame.active(regs[s], mask) for s in sources], axis=1)
         act.on(frame, space, address(frame), news, frame.active(regs[second], mask), mask, olds)
         for n, put in enumerate(puts):
@@ -118,8 +118,9 @@ def _fold(op: str, type: str) -> tuple[Any, Any] | None:
 class _Act:
     """One atomic instruction, on the places that its lanes name."""
 
-    def __init__(self, step: Step, fold: Any, flush: bool, place: Place) -> None:
+    def __init__(self, step: Step, fold: Any, flush: bool, swaps: bool, place: Place) -> None:
         self.step, self.fold, self.flush, self.place = step, fold, flush, place
+        self.swaps = swaps  # what it writes does not depend on what it finds
 
     def on(
         self, frame: Frame, space: str, address: Bits, values: Bits, second: Bits, mask: Mask,
@@ -185,6 +186,8 @@ class _Act:
             typed[index] = step(old, values, second)
             return old
         counts = np.diff(np.r_[starts, index.size])
+        if self.swaps and _same(values[by], starts, counts) and _same(second[by], starts, counts):
+            return self._swapped(typed, index, values, second, by, starts, counts)
         if (
             self.fold is not None
             and counts.max() > _ROUNDS
@@ -201,6 +204,22 @@ class _Act:
             typed[index[lanes]] = step(old[lanes], values[lanes], second[lanes])
         return old
 
+    def _swapped(
+        self, typed: Bits, index: Bits, values: Bits, second: Bits, by: Bits, starts: Bits,
+        counts: Bits,
+    ) -> Bits:  # fmt: skip
+        """Lanes that all compare with one value and would write one: the first of a place decides,
+        and the others see what it left."""
+        first = by[starts]
+        at = index[first]
+        before = typed[at]
+        typed[at] = self.step(before, values[first], second[first])
+        seen = np.repeat(typed[at], counts)
+        seen[starts] = before
+        old = np.empty(index.size, typed.dtype)
+        old[by] = seen
+        return old
+
     def _folded(
         self, typed: Bits, index: Bits, values: Bits, by: Bits, starts: Bits, counts: Bits
     ) -> Bits:
@@ -213,6 +232,11 @@ class _Act:
             chain = ufunc.accumulate(chain, dtype=kind).view(typed.dtype)
             old[lanes], typed[at] = chain[:-1], chain[-1]
         return old
+
+
+def _same(values: Bits, starts: Bits, counts: Bits) -> bool:
+    """Whether the values of each place, which follow each other, are all equal."""
+    return bool((values == np.repeat(values[starts], counts)).all())
 
 
 def _flushing(step: Step) -> Step:
