@@ -70,7 +70,7 @@ def follows_tables(statements: Sequence[Statement]) -> bool:
             ):
                 tainted.update(flow.written(s))
     return any(
-        isinstance(o, Address) and o.base in tainted
+        (o.base if isinstance(o, Address) else s.instruction.opcode == "tensormap" and o) in tainted
         for s in statements
         for o in s.instruction.operands
     )
