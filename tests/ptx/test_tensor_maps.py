@@ -70,7 +70,13 @@ def test_no_map_is_made_before_sm_90() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["descriptors of the kernel", "a descriptor in each turn", "a loop of stores"]
+    "name",
+    [
+        "descriptors of the kernel",
+        "a descriptor in each turn",
+        "a loop of stores",
+        "boxes of more axes",
+    ],
 )
 def test_maps_of_arrays_that_only_the_kernel_knows(name: str) -> None:
     kernel, grid, arguments, named = LAUNCHES[name]()
