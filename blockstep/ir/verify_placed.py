@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 from blockstep.ir import flight
@@ -142,7 +143,7 @@ def _mapped(
     if made is None or made.name != "tensor_map":
         raise Malformed(operation, "names no `tensor_map`")
     there = tuple(made.attributes["shape"])
-    if there != tuple(shape) or len(offsets) != len(there):
+    if prod(there) != prod(shape) or len(offsets) != len(there):  # reshaped on the way, perhaps
         raise Malformed(operation, f"moves a block of shape {shape} by a map of blocks {there}")
 
 

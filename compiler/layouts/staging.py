@@ -13,17 +13,25 @@ BOX_ALIGNMENT = 128  # bytes
 WIDTHS = (0, 128, 64, 32)  # bytes of the swizzles; 0: none
 
 
-def best_width(layout: Layout, itemsize: int, capability: int) -> int:
-    """The swizzle with which a block is stored in the fewest wavefronts. Boxes side by side begin at
-    multiples of `BOX_ALIGNMENT` bytes."""
+def widths(layout: Layout, itemsize: int, capability: int) -> list[int]:
+    """The swizzles that are worth a thought, the one with which a block is stored in the fewest
+    wavefronts first: none, or the widest there is, since the engine moves a wide row in the time of
+    a narrow one. Boxes side by side begin at multiples of `BOX_ALIGNMENT` bytes."""
     found = matrices.whole_rows(layout, itemsize, capability)
     held = layout if found is None else found.rows
     row = layout.shape[-1] * itemsize
     rows = layout.numel // layout.shape[-1]
-    return min(
-        (w for w in WIDTHS if w <= row and (w == row or rows * w % BOX_ALIGNMENT == 0)),
+    fitting = [w for w in WIDTHS if w <= row and (w == row or rows * w % BOX_ALIGNMENT == 0)]
+    return sorted(
+        fitting[:2],
         key=lambda width: cost(held, boxes(layout.shape, itemsize, width), itemsize),
     )
+
+
+def box_lengths(shape: Sequence[int], itemsize: int, width: int) -> tuple[int, ...]:
+    """The lengths of a box of a block with rows of `width` bytes (0: no swizzle), outermost first."""
+    columns = width // itemsize if width else min(shape[-1], WIDEST_BOX)
+    return *(min(n, WIDEST_BOX) for n in shape[:-1]), columns
 
 
 def most_rounds(layout: Layout, columns: int) -> list[int]:
@@ -49,4 +57,4 @@ def can_be_cut(shape: Sequence[int]) -> bool:
     return all(n <= WIDEST_BOX for n in shape[1:-1])
 
 
-__all__ = ["best_width", "can_be_cut", "most_rounds", "register_alone"]
+__all__ = ["box_lengths", "can_be_cut", "most_rounds", "register_alone", "widths"]

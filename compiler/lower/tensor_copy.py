@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from math import prod
 
+from blockstep.compiler.layouts.staging import box_lengths
 from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering, lowers
-from blockstep.compiler.lower.tensor_map import box_lengths, coordinates, moved, pieces
+from blockstep.compiler.lower.tensor_map import coordinates, moved, pieces
 from blockstep.compiler.lower.text import Item
 from blockstep.ir import Operation
 from blockstep.language import types as ty
@@ -78,8 +79,8 @@ def _tensor_copy(lw: Lowering, operation: Operation) -> None:
     ring, phases, slot, active, source, *offsets = lw.operands(operation)
     told, made = operation.attributes, operation.operands[4].producer
     assert made is not None, "the verifier has seen it"
-    shape, size = told["shape"], told["element"].itemsize
-    box = box_lengths(shape, told["element"], made.attributes["width"])
+    shape, size = made.attributes["shape"], told["element"].itemsize
+    box = box_lengths(shape, size, made.attributes["width"])
     moved_on = lw.b.value(f"mul nuw nsw i32 {slot.name}, {prod(shape) * size}")
     place = lw.shared_address(lw.b.value(f"add nuw nsw i32 {ring.name}, {moved_on}"))
     barrier = _barrier_of(lw, phases, slot)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from blockstep.compiler.layouts.shared import WIDEST_BOX
+from blockstep.compiler.layouts.staging import box_lengths
 from blockstep.compiler.lower import lanes
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.text import Item
@@ -45,12 +45,6 @@ class Map:
     padding: str
 
 
-def box_lengths(shape: Sequence[int], element: ty.dtype, width: int) -> tuple[int, ...]:
-    """The lengths of a box of a block, outermost first."""
-    columns = width // element.itemsize if width else min(shape[-1], WIDEST_BOX)
-    return *(min(n, WIDEST_BOX) for n in shape[:-1]), columns
-
-
 def pieces(shape: Sequence[int], box: Sequence[int], size: int) -> Iterator[tuple[list[int], int]]:
     """The boxes of a block: where in it each begins, and its offset in bytes in shared memory, where
     columns of boxes follow each other. Of the other axes the first alone may be cut."""
@@ -72,7 +66,7 @@ def _tensor_map(lw: Lowering, operation: Operation) -> None:
         _make(lw, operation)
         return
     told = operation.attributes
-    box = box_lengths(told["shape"], told["element"], told["width"])
+    box = box_lengths(told["shape"], told["element"].itemsize, told["width"])
     key = (told["passed"], told["element"].name, box, told["width"], told["padding"])
     found = lw.maps.get(key)
     if found is None:
@@ -148,7 +142,9 @@ def _fields(lw: Lowering, operation: Operation) -> list[_Field]:
         _Field("global_address", "b64", None, base.name),
         _Field("rank", "b32", None, rank - 1),
     ]
-    for axis, n in enumerate(reversed(box_lengths(told["shape"], told["element"], told["width"]))):
+    for axis, n in enumerate(
+        reversed(box_lengths(told["shape"], told["element"].itemsize, told["width"]))
+    ):
         found.append(_Field("box_dim", "b32", axis, n))
         found.append(_Field("element_stride", "b32", axis, 1))
     for axis, length in enumerate(reversed(lengths)):
@@ -216,4 +212,4 @@ def moved(lw: Lowering, places: Sequence[str], starts: Sequence[int]) -> list[st
     ]
 
 
-__all__ = ["Map", "box_lengths", "coordinates", "made_here", "moved", "pieces"]
+__all__ = ["Map", "coordinates", "made_here", "moved", "pieces"]

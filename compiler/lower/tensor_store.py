@@ -11,10 +11,10 @@ from __future__ import annotations
 from math import prod
 
 from blockstep.compiler.layouts.shared import boxes
-from blockstep.compiler.layouts.staging import most_rounds
+from blockstep.compiler.layouts.staging import box_lengths, most_rounds
 from blockstep.compiler.lower import convert, lanes
 from blockstep.compiler.lower.core import Lowering, lowers
-from blockstep.compiler.lower.tensor_map import box_lengths, coordinates, moved, pieces
+from blockstep.compiler.lower.tensor_map import coordinates, moved, pieces
 from blockstep.ir import Layout, Operation
 from blockstep.language import types as ty
 
@@ -29,7 +29,7 @@ def _tensor_store(lw: Lowering, operation: Operation) -> None:
     assert made is not None, "the verifier has seen it"
     element: ty.dtype = made.attributes["element"]
     shape, width = value.type.shape, made.attributes["width"]
-    box = box_lengths(shape, element, width)
+    box = box_lengths(shape, element.itemsize, width)
     bits = _rounds(lw, lw.layout(value), box, element.itemsize)
     rounds = convert.Rounds(lw.layout(value), bits)
     part = *shape[:-1], shape[-1] >> len(bits)

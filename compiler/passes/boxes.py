@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockstep.compiler.analysis import Hint, analyse
-from blockstep.compiler.layouts.shared import WIDEST_BOX, SharedLayout, swizzle_128b
+from blockstep.compiler.layouts.shared import SharedLayout, boxes
+from blockstep.compiler.layouts.staging import can_be_cut
 from blockstep.compiler.passes.ordering import WRITES, pointer_of, roots_of
 from blockstep.ir import Function, Operation, Region, Value
 from blockstep.language import types as ty
@@ -113,9 +114,9 @@ def boxed(load: Operation, pointer: Value, mask: Value | None, other: Value | No
           layout: SharedLayout) -> Boxed | None:  # fmt: skip
     """The load as a box that the engine brings into shared memory as `layout` says, if it can."""
     box = box_of(pointer, mask)
-    if box is None or len(box.shape) != 2 or _is_written(load, box.base):
+    if box is None or not can_be_cut(box.shape) or _is_written(load, box.base):
         return None
-    padding, width = _padding(other), _width(load, layout)
+    padding, width = _padding(other), _width(box, layout)
     if padding is None or width is None or padding == "nan" and box.element not in _HAS_NAN:
         return None
     return Boxed(box, padding, width)
@@ -164,15 +165,13 @@ def _is_one(value: Value) -> bool:
     )
 
 
-def _width(load: Operation, layout: SharedLayout) -> int | None:
-    """The swizzle, if the layout is one that the engine writes."""
-    shape = layout.shape
-    size = load.results[0].type.scalar.itemsize
-    if shape[0] > WIDEST_BOX:
-        return None
+def _width(box: Box, layout: SharedLayout) -> int | None:
+    """The swizzle, if the layout is one that the engine writes: rows of the last axis, whatever the
+    others became."""
+    size = box.element.itemsize
     for width in (128, 64, 32):
-        if shape[1] * size >= width:
-            if layout == swizzle_128b(shape, (1, 0), size, width):
+        if box.shape[-1] * size >= width:
+            if layout.elements == boxes(box.shape, size, width).elements:
                 return width
     return None
 

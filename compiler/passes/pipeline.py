@@ -135,8 +135,8 @@ class _Pipelining:
             if one.box is not None:
                 one.map = map_of(one.box.box, one.box.width, one.box.padding, self.loop)
         for one in self.loads:
-            block = one.load.results[0].type
-            told = {"slots": self.stages, "shape": tuple(block.shape), "element": block.scalar}
+            shape, element = tuple(one.stored.shape), one.load.results[0].type.scalar
+            told = {"slots": self.stages, "shape": shape, "element": element}
             one.ring = self._emit(RING, [], [ty.int32], told, self.loop)
         if any(one.box for one in self.loads):
             told = {"slots": self.stages}

@@ -22,7 +22,7 @@ class Prefetch:
 
     load: Operation
     chain: tuple[Operation, ...]  # from the conversion back to the load
-    stored: SharedLayout  # of the block as it is loaded
+    stored: SharedLayout  # of the block as it is loaded, or as it was reshaped to
     vector: int
     box: Boxed | None
     ring: Value | None = None
@@ -75,7 +75,7 @@ def _candidate(load: Operation, loop: Operation, engine: bool) -> Prefetch | Non
     stored = chain[0].results[0].layout
     if not isinstance(stored, SharedLayout):
         return None
-    if len(chain) == 3:
+    if chain[1].name == "permute":
         dims = chain[1].attributes["dims"]
         stored = stored.permuted([dims.index(axis) for axis in range(len(dims))])
     parts, element = parts_of(load), load.results[0].type.scalar
@@ -85,6 +85,8 @@ def _candidate(load: Operation, loop: Operation, engine: bool) -> Prefetch | Non
         box = boxed(load, parts["pointer"], parts["mask"], parts["other"], stored)
     if box is not None and not any(is_inside(value, loop) for value in box.box.array):
         return Prefetch(load, chain, stored, 0, box)
+    if any(operation.name == "reshape" for operation in chain):
+        return None
     source = load.results[0].layout
     vector = min(load.attributes.get("vector", 1), widest(source, stored, element.itemsize))
     if vector * element.itemsize < LEAST or element.is_int1() or not _zero_filled(load):
@@ -94,7 +96,7 @@ def _candidate(load: Operation, loop: Operation, engine: bool) -> Prefetch | Non
 
 def _chain(load: Operation) -> tuple[Operation, ...] | None:
     """The operations from the conversion into shared memory back to the load: nothing between but
-    a permutation of axes."""
+    a reshape and then a permutation of axes."""
     found = [load]
     while True:
         uses = found[0].results[0].uses
@@ -104,7 +106,9 @@ def _chain(load: Operation) -> tuple[Operation, ...] | None:
         found.insert(0, user)
         if user.name == "convert":
             return tuple(found)
-        if user.name != "permute" or len(found) > 2:
+        if user.name == "reshape" and len(found) == 2:
+            continue
+        if user.name != "permute" or "permute" in [operation.name for operation in found[1:]]:
             return None
 
 

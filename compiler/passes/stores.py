@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blockstep.compiler.layouts.staging import best_width, can_be_cut, most_rounds
+from blockstep.compiler.layouts.staging import box_lengths, can_be_cut, most_rounds, widths
 from blockstep.compiler.passes.boxes import Box, box_of
 from blockstep.compiler.passes.maps import map_of, parent_of
 from blockstep.compiler.passes.ordering import READS, WRITES, orders, pointer_of, roots_of
@@ -56,12 +56,9 @@ class Stores:
             return None
         held = _before_conversions(value)
         pays = held is not value or not box.passed or combine is not None
-        if not pays or not _fits(box, held):
+        width = _width(box, held, self.capability) if pays else None
+        if width is None:
             return None
-        layout = held.layout
-        assert isinstance(layout, Layout)
-        size = box.element.itemsize
-        width = best_width(layout, size, self.capability)
         where = map_of(box, width, "zero", store)
         operands, told = [where, held, *box.offsets], {"settled": False, "in_turn": False}
         if combine is None:
@@ -69,7 +66,7 @@ class Stores:
         else:
             told |= {"combine": combine}
             made = Operation(TENSOR_REDUCE, operands, [held.type], told, location=store.location)
-            made.results[0].layout = layout
+            made.results[0].layout = held.layout
         made.insert_before(store)
         store.erase()
         return made
@@ -92,16 +89,20 @@ def _before_conversions(value: Value) -> Value:
     return value
 
 
-def _fits(box: Box, value: Value) -> bool:
-    """Whether the engine has such boxes and elements, and the block has room, in rounds if it must."""
+def _width(box: Box, value: Value, capability: int) -> int | None:
+    """The swizzle of the block in shared memory, if the engine has such boxes and elements, and the
+    block has room there, in rounds if it must."""
     layout = value.layout
     if box.element.scalar not in _TAKEN and not box.element.is_fp8():
-        return False
+        return None
     if not isinstance(layout, Layout) or not can_be_cut(box.shape):
-        return False
+        return None
     size = box.element.itemsize
-    rounds = most_rounds(layout, 128 // size)
-    return layout.numel * size >> len(rounds) <= ROOM
+    for width in widths(layout, size, capability):
+        rounds = most_rounds(layout, box_lengths(box.shape, size, width)[-1])
+        if layout.numel * size >> len(rounds) <= ROOM:
+            return width
+    return None
 
 
 def _order(function: Function, stores: list[Operation]) -> None:

@@ -107,6 +107,21 @@ def made(a, b, c, rows, n, trips, BM: tl.constexpr, BN: tl.constexpr, BK: tl.con
 
 
 @triton.jit
+def deep(a, b, c, rows, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Blocks of three and four axes, of which two are left for the product."""
+    right = tl.make_tensor_descriptor(
+        b, [2, 2, BN, n], [2 * BN * n, BN * n, n, 1], [1, 2, BN // 2, BK]
+    )
+    batch = tl.program_id(0)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, n, BK):
+        x = a.load([batch, 8, k]).reshape(BM, BK)
+        y = right.load([batch, 0, BN // 4, k]).reshape(BN, BK)
+        acc = tl.dot(x, y.T, acc)
+    c.store([batch, 0, 0], acc.reshape(1, BM, BN))
+
+
+@triton.jit
 def persistent(a, b, c, rows, n, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """Each program instance multiplies several blocks of rows, and stores one while it goes on."""
     left = tl.make_tensor_descriptor(a, [rows, n], [n, 1], [BM, BK])
@@ -264,6 +279,14 @@ def _made(trips: int) -> Launch:
     return made, (2,), (a, b, c, 120, a.shape[1], trips + 1, 64, 64, 32), {}
 
 
+def _deep() -> Launch:
+    a, b, c = numbers(2, 70, 96), numbers(2, 2, 64, 96), np.zeros((2, 64, 64), np.float32)
+    given = [
+        TensorDescriptor.from_tensor(array, [1, 64, block]) for array, block in ((a, 32), (c, 64))
+    ]
+    return deep, (2,), (given[0], b, given[1], 70, 96, 64, 64, 32), {}
+
+
 def _persistent() -> Launch:
     a, b = numbers(300, 96), numbers(96, 64)
     sums = np.zeros((300, 64), np.float16)
@@ -304,6 +327,7 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "descriptors of the kernel": lambda: _made(5),
     "a descriptor in each turn": _grouped,
     "a loop of stores": _persistent,
+    "boxes of more axes": _deep,
     "attention": _attention,
 }
 

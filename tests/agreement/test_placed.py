@@ -32,7 +32,13 @@ STEP_ONLY_KERNELS = {
     "grouped_gemm": {"grouped_kernel": "its pointers come out of memory"},
     "layer_norm": {"backward_kernel": "several atomics act in the order of program instances"},
 }
-BOXES = ("boxes", "descriptors of the kernel", "a descriptor in each turn", "a loop of stores")
+BOXES = (
+    "boxes",
+    "boxes of more axes",
+    "descriptors of the kernel",
+    "a descriptor in each turn",
+    "a loop of stores",
+)
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 

@@ -11,6 +11,8 @@ import pytest
 
 import blockstep as triton
 import blockstep.language as tl
+from blockstep.interp.ptx.faults import Trap
+from blockstep.interp.ptx.machine import run_ptx
 from blockstep.interp.ptx.tensor_map import BYTES, FIELDS, WRITTEN, Incomplete, made_of
 from tests.agreement.loops_of_products import LAUNCHES
 from tests.ptx.compiled import Compiled, compiled, outcomes
@@ -68,7 +70,13 @@ def test_no_map_is_made_before_sm_90() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["descriptors of the kernel", "a descriptor in each turn", "a loop of stores"]
+    "name",
+    [
+        "descriptors of the kernel",
+        "a descriptor in each turn",
+        "a loop of stores",
+        "boxes of more axes",
+    ],
 )
 def test_maps_of_arrays_that_only_the_kernel_knows(name: str) -> None:
     kernel, grid, arguments, named = LAUNCHES[name]()
@@ -147,3 +155,43 @@ def test_a_map_says_what_its_fields_say() -> None:
 def test_what_the_hardware_does_not_take_is_no_map(change: Any, words: str) -> None:
     with pytest.raises(Incomplete, match=words):
         made_of(bits(**{**WHOLE, **change}))
+
+
+COPY = """
+.version 8.4
+.target sm_90a
+.address_size 64
+.extern .shared .align 128 .b8 memory[];
+.visible .entry copy(.param .u64 to)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %a<4>;
+    .reg .pred %p<2>;
+    ld.param.u64 %a1, [to];
+    mov.u32 %r1, %tid.x;
+    setp.lt.u32 %p1, %r1, LANES;
+    mov.u32 %r2, memory;
+    cvt.u64.u32 %a2, %r2;
+    shl.b32 %r3, %r1, 2;
+    add.u32 %r3, %r3, %r2;
+    @%p1 st.shared.b32 [%r3], %r1;
+    bar.sync 0;
+    @%p1 tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned
+        [%a1 + 0], [%a2 + 0], 0x80;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("lanes", [32, 16])
+def test_a_map_is_copied_by_whole_warps(lanes: int) -> None:
+    memory = np.full(256, 0xFF, np.uint8)
+    start = -memory.ctypes.data % BYTES
+    where = memory[start : start + BYTES]
+    text = COPY.replace("LANES", str(lanes))
+    if lanes < 32:
+        with pytest.raises(Trap, match="a part of a warp"):
+            run_ptx(text, "copy", (1,), (64,), [where], shared=256)
+        return
+    assert run_ptx(text, "copy", (1,), (64,), [where], shared=256).faults == []
+    assert where.view(np.int32).tolist() == list(range(32))

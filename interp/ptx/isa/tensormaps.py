@@ -71,11 +71,11 @@ def _copy(i: Instruction, d: Decoder) -> Effect:
 
     def run(frame: Frame, mask: Mask) -> None:
         batch = frame.batch
-        if mask is not None or frame.warps.present is not None:
+        if not _whole_warps(frame, mask):
             raise batch.trap(
                 frame, "barrier", "a part of a warp at tensormap.cp_fenceproxy", mask, place
             )
-        first = frame.full(frame.tid % LANES == 0)
+        first = frame.full(frame.tid % LANES == 0) & (np.True_ if mask is None else mask)
         ends = [frame.active(end(frame).astype(np.int64), first) for end in (to, source)]
         cta, tid = frame.active(frame.cta, first), frame.active(frame.tid, first)
         many = repeated(frame, cta, tid, BYTES // _WORD)
@@ -90,6 +90,13 @@ def _copy(i: Instruction, d: Decoder) -> Effect:
             made.released(address)
 
     return run
+
+
+def _whole_warps(frame: Frame, mask: Mask) -> bool:
+    """Whether all lanes take part of each warp of which some do."""
+    cta, tid = frame.active(frame.cta, mask), frame.active(frame.tid, mask)
+    _, count = np.unique(cta * (1 << 16) + tid // LANES, return_counts=True)
+    return bool((count == LANES).all())
 
 
 def acquire(i: Instruction, d: Decoder) -> Effect:
