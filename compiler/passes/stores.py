@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 from blockstep.compiler.layouts.staging import box_lengths, can_be_cut, most_rounds, widths
 from blockstep.compiler.passes.boxes import Box, box_of
+from blockstep.compiler.passes.fold import constant_of
 from blockstep.compiler.passes.maps import map_of, parent_of
-from blockstep.compiler.passes.ordering import READS, WRITES, orders, pointer_of, roots_of
+from blockstep.compiler.passes.ordering import READS, STORES, WRITES, orders, pointer_of, roots_of
 from blockstep.ir import TENSOR_REDUCE, TENSOR_STORE, Function, Layout, Operation, Value
 from blockstep.language import types as ty
 
@@ -121,7 +122,49 @@ def _order(function: Function, stores: list[Operation]) -> None:
         )
         again = _is_repeated(store) and not _alike(store, store)
         store.attributes["settled"] = settled
-        store.attributes["in_turn"] = not settled and (others or again)
+        store.attributes["in_turn"] = not settled and (others or again) and not _follows(store)
+
+
+def _follows(store: Operation) -> bool:
+    """Whether the store comes after one that waited for all others, and writes elsewhere than that
+    one and those between."""
+    region = store.parent
+    assert region is not None
+    for before in reversed(region.operations[: region.operations.index(store)]):
+        inside = [op for op in before.walk() if op.name in STORES]
+        if not inside:
+            continue
+        if inside != [before] or not _apart(store, before):
+            return False
+        if before.attributes["in_turn"]:
+            return True
+    return False
+
+
+def _apart(one: Operation, other: Operation) -> bool:
+    """Whether two boxes of a map begin a known distance apart, and do not meet."""
+    if one.operands[0] is not other.operands[0]:
+        return False
+    shape = one.operands[1].type.shape
+    for mine, theirs, n in zip(one.operands[2:], other.operands[2:], shape, strict=True):
+        (start, here), (base, there) = _place(mine), _place(theirs)
+        if start is base and abs(here - there) >= n:
+            return True
+    return False
+
+
+def _place(offset: Value) -> tuple[Value | None, int]:
+    """An offset as a value and what is added to it."""
+    made, total = offset.producer, 0
+    while made is not None and made.name == "add":
+        left, right = made.operands
+        number = constant_of(right)
+        if number is None:
+            break
+        offset, total = left, total + int(number)
+        made = offset.producer
+    number = constant_of(offset)
+    return (offset, total) if number is None else (None, total + int(number))
 
 
 def _alike(one: Operation, other: Operation) -> bool:

@@ -122,16 +122,25 @@ def deep(a, b, c, rows, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr)
 
 
 @triton.jit
-def persistent(a, b, c, rows, n, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def persistent(
+    a, b, c, rows, n, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    HALVES: tl.constexpr,
+):  # fmt: skip
     """Each program instance multiplies several blocks of rows, and stores one while it goes on."""
     left = tl.make_tensor_descriptor(a, [rows, n], [n, 1], [BM, BK])
     right = tl.make_tensor_descriptor(b, [n, BN], [BN, 1], [BK, BN])
-    sums = tl.make_tensor_descriptor(c, [rows, BN], [BN, 1], [BM, BN])
+    sums = tl.make_tensor_descriptor(c, [rows, BN], [BN, 1], [BM, BN // 2 if HALVES else BN])
     for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
         acc = tl.zeros((BM, BN), tl.float32)
         for k in range(0, n, BK):
             acc = tl.dot(left.load([tile * BM, k]), right.load([k, 0]), acc)
-        sums.store([tile * BM, 0], acc.to(tl.float16))
+        if HALVES:
+            halves = tl.permute(tl.reshape(acc, (BM, 2, BN // 2)), (0, 2, 1))
+            first, second = tl.split(halves)
+            sums.store([tile * BM, 0], first.to(tl.float16))
+            sums.store([tile * BM, BN // 2], second.to(tl.float16))
+        else:
+            sums.store([tile * BM, 0], acc.to(tl.float16))
 
 
 @triton.jit
@@ -287,10 +296,10 @@ def _deep() -> Launch:
     return deep, (2,), (given[0], b, given[1], 70, 96, 64, 64, 32), {}
 
 
-def _persistent() -> Launch:
+def _persistent(halves: bool) -> Launch:
     a, b = numbers(300, 96), numbers(96, 64)
     sums = np.zeros((300, 64), np.float16)
-    return persistent, (2,), (a, b, sums, 300, 96, 5, 64, 64, 32), {}
+    return persistent, (2,), (a, b, sums, 300, 96, 5, 64, 64, 32, halves), {}
 
 
 def _grouped() -> Launch:
@@ -326,7 +335,8 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "boxes": lambda: _boxes(6),
     "descriptors of the kernel": lambda: _made(5),
     "a descriptor in each turn": _grouped,
-    "a loop of stores": _persistent,
+    "a loop of stores": lambda: _persistent(False),
+    "a loop of two stores": lambda: _persistent(True),
     "boxes of more axes": _deep,
     "attention": _attention,
 }

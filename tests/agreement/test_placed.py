@@ -38,6 +38,7 @@ BOXES = (
     "descriptors of the kernel",
     "a descriptor in each turn",
     "a loop of stores",
+    "a loop of two stores",
 )
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 

@@ -52,11 +52,12 @@ def test_a_product_through_descriptors_of_the_kernel(size: Any, ctas: int, stage
     assert "tensormap.cp_fenceproxy" in kernel.asm["ptx"]
 
 
+@pytest.mark.parametrize("halves", [False, True])
 @pytest.mark.parametrize("programs", [1, 7, 132])
-def test_a_loop_of_stores(programs: int) -> None:
+def test_a_loop_of_stores(programs: int, halves: bool) -> None:
     a, b = small(20_000, 256), small(256, 64)
     c = torch.empty(20_000, 64, device="cuda", dtype=torch.float16)
-    persistent[(programs,)](a, b, c, 20_000, 256, cdiv(20_000, 64), 64, 64, 32)
+    persistent[(programs,)](a, b, c, 20_000, 256, cdiv(20_000, 64), 64, 64, 32, halves)
     assert torch.equal(c, (a.double() @ b.double()).half())
 
 

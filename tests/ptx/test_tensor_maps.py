@@ -75,6 +75,7 @@ def test_no_map_is_made_before_sm_90() -> None:
         "descriptors of the kernel",
         "a descriptor in each turn",
         "a loop of stores",
+        "a loop of two stores",
         "boxes of more axes",
     ],
 )

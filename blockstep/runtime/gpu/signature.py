@@ -28,6 +28,7 @@ from blockstep.compiler.frontend.cache import exact
 from blockstep.language import types
 from blockstep.language.constant import constexpr
 from blockstep.runtime.arguments import Parameter, is_descriptor, not_aligned, parse_type
+from blockstep.runtime.descriptor import TensorDescriptor
 from blockstep.runtime.gpu.streams import is_cupy
 from blockstep.runtime.launch_options import OPTIONS
 
@@ -35,6 +36,7 @@ Read = tuple[tuple[Hashable, ...], tuple[Any, ...], dict[str, Any]]
 Described = tuple[Hashable, Hashable, Hashable, Any]  # three parts of the key, and the value
 LOWEST, HIGHEST = types.int32.lowest, types.int32.highest
 LIMITS = (types.int64.lowest, types.int64.highest, types.uint64.highest)
+_TOLD = "_told"  # what a descriptor keeps of its key and value
 _PLAIN = (int, bool, str, type(None))
 
 
@@ -174,7 +176,9 @@ def describe(
     """Key and value of an argument that is no compile-time one. Raises Slow. Of an array it tells
     what the statements tell, which may have been written before its library was loaded."""
     kind = x.__class__
-    if kind is int:
+    if kind is TensorDescriptor:
+        key, x = _known_descriptor(x, unaligned)
+    elif kind is int:
         key, x = _integer(x, keep, unaligned, fixed)
     elif kind is float:
         key = ("float", str(fixed)) if fixed is None or fixed.is_floating() else _slow()
@@ -223,6 +227,22 @@ def _array(x: Any, unaligned: bool) -> Described:
         address = int(x.data.ptr)
         return x.dtype, x.device.id, unaligned or address & 15 == 0, address
     raise Slow
+
+
+def _known_descriptor(x: Any, unaligned: bool) -> tuple[Hashable, Any]:
+    """As `_descriptor`, which is asked again only where a part of the descriptor is another one."""
+    now = (x.base, x.shape, x.strides, x.block_shape, x.padding, x.round_f32_to_tf32, unaligned)
+    base, *parts = now
+    known = x.__dict__.get(_TOLD)
+    if known is not None:
+        before, same, (key, value) = known
+        if before is base and same == parts and base.data_ptr() == value[0]:
+            return key, value
+    found = _descriptor(x, unaligned)
+    if all(isinstance(part, list | tuple) for part in now[1:4]) and hasattr(base, "data_ptr"):
+        lists = [list(p) if isinstance(p, list) else p for p in parts]  # theirs may be changed
+        x.__dict__[_TOLD] = base, lists, found
+    return found
 
 
 def _descriptor(x: Any, unaligned: bool) -> tuple[Hashable, Any]:

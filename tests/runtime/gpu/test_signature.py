@@ -292,3 +292,33 @@ def test_what_was_written_before_torch_was_loaded_gives_the_same_keys(
 def test_nothing_of_torch_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch")
     assert read(KERNELS["plain"], 16)[1] == (16,)
+
+
+def test_a_descriptor_that_was_changed_is_read_anew() -> None:
+    """What a descriptor keeps of the last launch counts for the same parts alone."""
+    api, _ = recording()
+    function, base = KERNELS["plain"], Tensor(api, np.zeros(64, np.float32))
+    made = TensorDescriptor(base, [2, 16], [16, 1], [2, 4])
+
+    def seen() -> Any:
+        key, (got,), _ = read(function, made)
+        fresh = TensorDescriptor(made.base, list(made.shape), list(made.strides), made.block_shape,
+                                 made.padding, made.round_f32_to_tf32)  # fmt: skip
+        assert (key, (got,)) == read(function, fresh)[:2]
+        return key, got
+
+    found = [seen(), seen()]
+    assert found[0] == found[1]
+    made.shape[0] = 4  # type: ignore[index]
+    found.append(seen())
+    made.block_shape = [4, 4]
+    found.append(seen())
+    made.padding = "nan"
+    found.append(seen())
+    made.strides[0] = 32  # type: ignore[index]
+    found.append(seen())
+    base._address += 16
+    found.append(seen())
+    made.base = Tensor(api, np.zeros(64, np.float32))
+    found.append(seen())
+    assert len({repr(one) for one in found}) == 7
