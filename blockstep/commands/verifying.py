@@ -28,6 +28,9 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--max-findings", type=int, metavar="N", help="keep at most N findings")
     sub.add_argument("--fail-on", choices=[s.value for s in Severity], default="error")
     sub.add_argument("--json", metavar="FILE", help="rungs and findings as JSON (- for stdout)")
+    sub.add_argument(
+        "--shrink", metavar="FILE", help="write a small reproducer of the first launch that differs"
+    )
     sub.add_argument("--passes", action="store_true", help="show passes that change nothing, too")
 
 
@@ -61,13 +64,14 @@ def _verify(told: Any) -> int:
     lines = sys.stderr if told.json == "-" else sys.stdout
     teller = _Teller(report, lines, told.passes)
     verifier = Verifier(judges=filters.judges, told=teller, before=current_launcher())
+    verifier.shrinks = told.shrink or ""
     register_launcher(verifier)
     with factories.factories:
         status = execute(told)
     text = diagnostics.render_all(report.findings, sys.stderr.isatty())
     if text:
         print(text, file=sys.stderr)
-    print(summary(verifier.climbs), file=lines)
+    print(summary(verifier.climbs), *verifier.said, sep="\n", file=lines)
     if told.json:
         _write({**export.to_json(report), "climbs": list(map(climb_json, verifier.climbs))}, told)
     if status != 0:

@@ -21,12 +21,15 @@ from blockstep.runtime.ladder.touched import Beyond, Touched, beyond
 FAULTY = "the source has an error"
 
 
-def climb(launch: Launch, more: Iterable[Rung] = (), made: Made | None = None) -> Climb:
-    """Every rung of a launch, then `more`. Memory is afterwards as it was before.
+def climb(
+    launch: Launch, more: Iterable[Rung] = (), made: Made | None = None, explains: bool = True
+) -> Climb:
+    """Every rung of a launch, then `more`. Memory is afterwards as it was before. Unless it
+    `explains`, nobody looks for who is to blame, and there are no findings.
 
     The first rung that runs is what the others are held to; after one that differs none is run."""
     started = time.perf_counter()
-    climbing = _Climbing(launch, made or made_for(launch))
+    climbing = _Climbing(launch, made or made_for(launch), explains)
     try:
         for rung in climbing.rungs(more):
             if not climbing.take(rung):
@@ -46,6 +49,7 @@ class _Climbing:
 
     launch: Launch
     made: Made
+    explains: bool = True
     wanted: Image | None = None
     source: Touched | None = None
     outcomes: list[Outcome] = field(default_factory=list)
@@ -63,6 +67,8 @@ class _Climbing:
         outcome = replace(outcome, seconds=time.perf_counter() - started)
         self.outcomes.append(outcome)
         if outcome.status is Status.DIFFERS:
+            if not self.explains:
+                return False
             self.findings.append(finding_of(self.launch, outcome, self.made, self.wanted))
             return False
         if outcome.status is Status.UNDECIDED:

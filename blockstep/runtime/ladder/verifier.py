@@ -12,6 +12,8 @@ from blockstep.runtime.ladder.climb import climb
 from blockstep.runtime.ladder.launch import Launch, take
 from blockstep.runtime.ladder.outcome import Climb
 from blockstep.runtime.ladder.rung import Rung
+from blockstep.runtime.ladder.shrinking import reproducer
+from blockstep.runtime.ladder.sources import NotWritten
 
 
 @dataclass(slots=True, eq=False)
@@ -23,7 +25,9 @@ class Verifier:
     told: Callable[[Climb], None] = lambda climbed: None
     more: Callable[[Launch], Iterable[Rung]] = lambda launch: ()
     runs: bool = True  # whether the launch is made afterwards
+    shrinks: str = ""  # the file for a reproducer of the first launch that disagrees
     climbs: list[Climb] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)  # of reproducers
     count: int = 0
     before: Any = None
 
@@ -37,11 +41,29 @@ class Verifier:
                 launch = take(function, tuple(args), kwargs, grid, host)
                 launch.number = self.count
                 found = climb(launch, self.more(launch))
-                self.climbs.append(found)
-                self.told(found)
+                self.take(found)
+                if found.first_wrong is not None and self.shrinks:
+                    self._shrink(launch, found)
         if warmup or self.runs:
             return self.before(function, args, kwargs, grid=grid, warmup=warmup)
         return None
+
+    def take(self, found: Climb) -> None:
+        """Hears of a climb, its own or one that a script made itself."""
+        self.climbs.append(found)
+        self.told(found)
+
+    def _shrink(self, launch: Launch, found: Climb) -> None:
+        assert found.first_wrong is not None
+        file, self.shrinks = self.shrinks, ""
+        try:
+            text = reproducer(launch, found.first_wrong)
+        except NotWritten as reason:
+            self.said.append(f"no reproducer was written: {reason}")
+            return
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(text)
+        self.said.append(f"a reproducer was written: {file}")
 
 
 def verify(
@@ -49,10 +71,14 @@ def verify(
 ) -> Climb:
     """What `blockstep.verify` says."""
     more = list(rungs)
-    verifier = Verifier(more=lambda launch: more, runs=False, before=current_launcher())
+    outer = current_launcher()
+    verifier = Verifier(more=lambda launch: more, runs=False, before=outer)
     with launching(verifier):
         kernel[grid](*args, **kwargs)
-    return verifier.climbs[-1]
+    found = verifier.climbs[-1]
+    if isinstance(outer, Verifier):  # of `blockstep verify`, which counts and files it
+        outer.take(found)
+    return found
 
 
 __all__ = ["Verifier", "verify"]
