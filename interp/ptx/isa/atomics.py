@@ -178,7 +178,7 @@ class _Act:
 
     def _apply(self, typed: Bits, index: Bits, values: Bits, second: Bits, flush: bool) -> Bits:
         step = _flushing(self.step) if flush else self.step
-        by = np.argsort(index, kind="stable")
+        by = _in_order(index)
         sorted_index = index[by]
         starts = np.flatnonzero(np.r_[True, sorted_index[1:] != sorted_index[:-1]])
         if starts.size == index.size:
@@ -196,7 +196,7 @@ class _Act:
             return self._folded(typed, index, values, by, starts, counts)
         rank = np.arange(index.size) - np.repeat(starts, counts)
         old = np.empty(index.size, typed.dtype)
-        by_rank = np.argsort(rank, kind="stable")
+        by_rank = _in_order(rank)
         edges = np.searchsorted(rank[by_rank], np.arange(counts.max() + 1))
         for first, last in zip(edges, [*edges[1:], index.size], strict=True):
             lanes = by[by_rank[first:last]]
@@ -237,6 +237,14 @@ class _Act:
 def _same(values: Bits, starts: Bits, counts: Bits) -> bool:
     """Whether the values of each place, which follow each other, are all equal."""
     return bool((values == np.repeat(values[starts], counts)).all())
+
+
+def _in_order(index: Bits) -> Bits:
+    """What sorts places, lanes of one place staying as they are. Of 16 bits NumPy sorts by digits,
+    ten times as fast."""
+    low = int(index.min(initial=0))
+    near = int(index.max(initial=0)) - low < 1 << 16
+    return np.argsort((index - low).astype(np.uint16) if near else index, kind="stable")
 
 
 def _flushing(step: Step) -> Step:
