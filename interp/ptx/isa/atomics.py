@@ -78,7 +78,9 @@ def reduction(i: Instruction, op: str, type: str, d: Decoder) -> Reduction:
     if type not in REDUCTIONS[op]:
         d.fail(f"{i.name} of {type}")
     bits = f"b{WIDTH[type]}" if op in ("and", "or", "xor") else type
-    act = _Act(_step(i, op, bits, d), _fold(op, bits), op == "add" and type == "f32", False, d.place)
+    act = _Act(
+        _step(i, op, bits, d), _fold(op, bits), op == "add" and type == "f32", False, d.place
+    )
 
     def run(frame: Frame, address: Bits, values: Bits, mask: Bits) -> None:
         news = values.view(unsigned(type)).reshape(-1, 1)
