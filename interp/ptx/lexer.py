@@ -12,14 +12,15 @@ from typing import NamedTuple
 from blockstep.interp.ptx.faults import Malformed
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r]+|//[^\n]*)
-    | (?P<newline>\n)
+    r"""(?:[ \t\r]+|//[^\n]*)*(?:
+    (?P<newline>\n+)
     | (?P<comment>/\*.*?\*/)
     | (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<number>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|0[xX][0-9a-fA-F]+U?
         |0[bB][01]+U?|\d+\.\d+(?:[eE][+-]?\d+)?|\d+U?)
     | (?P<word>[.%$_A-Za-z](?:[\w$.%]|::(?=\w))*)
-    | (?P<mark>[-+@!|<>=:;,(){}\[\]*~])""",
+    | (?P<mark>[-+@!|<>=:;,(){}\[\]*~])
+    | (?P<end>\Z))""",
     re.X | re.S,
 )
 
@@ -39,15 +40,16 @@ def tokens(text: str) -> list[Token]:
     while at < len(text):
         one = match(text, at)
         if one is None:
-            if text[at] == "\0":  # C strings end so; the driver reads no further either
+            rest = text[at:].lstrip(" \t\r")
+            if rest[0] == "\0":  # C strings end so; the driver reads no further either
                 break
-            raise Malformed(f"{text[at]!r} begins nothing that PTX knows", line)
+            raise Malformed(f"{rest[0]!r} begins nothing that PTX knows", line)
         kind = one.lastgroup or ""
-        if kind == "newline":
-            line += 1
-        elif kind == "comment":
-            line += one[0].count("\n")
-        elif kind != "space":
-            found.append(Token(kind, one[0], line))
         at = one.end()
+        if kind == "newline":
+            line += at - one.start(kind)
+        elif kind == "comment":
+            line += one[kind].count("\n")
+        elif kind != "end":
+            found.append(Token(kind, one[kind], line))
     return found

@@ -82,6 +82,13 @@ class SharedRaces:
     ) -> None:  # fmt: skip
         if space != "shared" or at.size == 0:
             return
+        if (
+            kind == "read"
+            and mask is None
+            and good is None
+            and self._all_read(frame, at, size, place)
+        ):
+            return
         look = _Look(self, frame, at, size, mask, place, good)
         if kind == "read":
             self._read(look)
@@ -100,6 +107,21 @@ class SharedRaces:
         """These threads ran a fence between what they do and what the asynchronous units do."""
         self.fences[cta, tid] += 1
         self.fence_epoch[cta, 0] = self.epoch[cta, 0]
+
+    def _all_read(self, frame: Frame, at: Bits, size: int, place: Place) -> bool:
+        """A read of the same bytes by all threads of each CTA is noted at once, if nobody can be in
+        its way; says whether that was so."""
+        if frame.flat or at.shape[1] > 1 or frame.shape[1] <= LANES:
+            return False
+        granules = at // self.granule + np.arange(max(size // self.granule, 1))
+        before, epoch = self.writer[granules], self.epoch[frame.cta[:, 0]]
+        if ((before == 0) | (before >> _EPOCH == epoch)).any():
+            return False
+        if self.copies and self.copier[granules].any():
+            return False
+        self.reader[granules] = epoch << _EPOCH | _MANY
+        self.read_at[granules] = self.number(place)
+        return True
 
     def number(self, place: Place) -> int:
         """A small number for a place."""

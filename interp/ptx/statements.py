@@ -32,7 +32,7 @@ class Statements:
     """The tokens of a text that are left. `scopes` has the names of each open block."""
 
     def __init__(self, text: str) -> None:
-        self.left = tokens(text)
+        self.left = [*tokens(text), _END]
         self.at = 0
         self.scopes: list[dict[str, Register | str]] = []
         self.location: Location | None = None
@@ -41,26 +41,28 @@ class Statements:
 
     @property
     def next(self) -> Token:
-        return self.left[self.at] if self.at < len(self.left) else _END
+        return self.left[self.at]
 
     def take(self) -> Token:
-        one = self.next
-        self.at += 1
+        one = self.left[self.at]
+        if one is not _END:
+            self.at += 1
         return one
 
     def has(self, text: str) -> bool:
         """Whether this is next; it is taken then."""
-        if self.next.text == text and self.next.kind != "string":
-            self.at += 1
-            return True
-        return False
+        one = self.left[self.at]
+        found = one.text == text and one.kind != "string" and one is not _END
+        self.at += found
+        return found
 
     def need(self, text: str) -> None:
         if not self.has(text):
             self.fail(f"expected {text!r} and found {self.next.text!r}")
 
     def fail(self, what: str) -> NoReturn:
-        line = self.next.line or (self.left[-1].line if self.left else 1)
+        last = self.left[-2].line if len(self.left) > 1 else 1
+        line = self.next.line or last
         raise Malformed(what, line)
 
     def rest_of_line(self, line: int) -> list[Token]:
