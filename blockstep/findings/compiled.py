@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blockstep.findings.model import Span
+from blockstep.findings.model import Severity, Span
 from blockstep.findings.parts import Event
 
 
@@ -30,6 +30,12 @@ class MachineFault(Event):
     def kind_name(self) -> str:
         """The fault's own; a trap is an assertion that failed."""
         return "assert" if self.fault == "trap" else self.fault
+
+    @property
+    def severity(self) -> Severity | None:
+        """A doubt for an array's memory: what was loaded may be thrown away."""
+        doubt = self.fault == "uninitialised" and self.what == "global memory"
+        return Severity.WARNING if doubt else None
 
     @property
     def key(self) -> Hashable:

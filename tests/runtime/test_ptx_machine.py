@@ -11,7 +11,7 @@ import blockstep as triton
 import blockstep.language as tl
 from blockstep import knobs
 from blockstep._internal_testing import is_interpreter
-from blockstep.errors import OutOfBoundsError, OutOfResources, UnsupportedError
+from blockstep.errors import OutOfBoundsError, OutOfResources, ReadOnlyError, UnsupportedError
 from blockstep.findings import Severity
 from blockstep.options import Options
 from blockstep.runtime import session
@@ -199,6 +199,11 @@ def test_more_shared_memory_than_there_is_is_refused() -> None:
         large[(1,)](x, x.copy(), N=512, num_warps=8)
 
 
+def test_a_grid_past_the_limits_is_refused() -> None:
+    with pytest.raises(OutOfResources, match="grid y, Required: 70000, Hardware limit: 65535"):
+        last_one[(1, 70_000)](np.zeros(1, np.int32))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [({"programs": ((0, 0, 0),)}, "runs all program instances")],
@@ -228,7 +233,8 @@ def test_a_seed_gives_another_order() -> None:
 
 
 def test_read_only_memory_is_not_written() -> None:
-    out = np.frombuffer(bytes(512), np.float32)
-    with pytest.raises(OutOfBoundsError, match="read-only memory"):
-        unmasked[(1,)](np.ones(128, np.float32), out, BLOCK=128)
-    assert not out.any()
+    for out in (np.frombuffer(bytes(512), np.float32), np.zeros(128, np.float32)):
+        out.flags.writeable = False
+        with pytest.raises(ReadOnlyError, match="read-only memory"):
+            unmasked[(1,)](np.ones(128, np.float32), out, BLOCK=128)
+        assert not out.any()

@@ -12,6 +12,7 @@ from typing import Any
 from blockstep.errors import OutOfResources, PTXASError, TritonError
 from blockstep.runtime.refusal import ArgumentError
 
+GRID_HELP = "use fewer program instances, each with more work, or another axis"
 SHARED_HELP = "lower num_stages or the block sizes"
 FIND_THE_LINE = (
     "run the program under `compute-sanitizer`, or judge it on this machine's CPU with "

@@ -22,6 +22,7 @@ import numpy as np
 from blockstep.runtime.gpu.binary import FAULTS, TENSOR_MAP_ALIGNMENT, Binary, Param, offsets
 from blockstep.runtime.gpu.driver import Driver
 from blockstep.runtime.gpu.failures import (
+    GRID_HELP,
     SHARED_HELP,
     DoesNotFit,
     GPUError,
@@ -131,10 +132,11 @@ class Launcher:
     def check_grid(self, grid: tuple[int, int, int]) -> None:
         """Raises DoesNotFit for a grid past the device's limits."""
         device, ctas = self.loaded.device, (self.binary.num_ctas, 1, 1)
-        help = "use fewer program instances, each with more work, or another axis"
         for axis, n, each, limit in zip("xyz", grid, ctas, device.grid_limits, strict=True):
             if n * each > limit:
-                raise DoesNotFit(n, limit // each, f"grid {axis}", self.name, device.name, help)
+                raise DoesNotFit(
+                    n, limit // each, f"grid {axis}", self.name, device.name, GRID_HELP
+                )
 
     def _frame(self) -> Frame:
         config = _config(self.driver.api, self.binary) if self._extended else None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from blockstep import knobs, target
-from blockstep.errors import OutOfBoundsError, UnsupportedError
+from blockstep.errors import OutOfBoundsError, ReadOnlyError, UnsupportedError
 from blockstep.findings import AssertFailed, Event, Lanes, Span, UnsupportedUse
 from blockstep.interp.events import Launched
 from blockstep.interp.ptx.batch import Watcher
@@ -24,7 +24,7 @@ from blockstep.runtime.arguments import Bound
 from blockstep.runtime.compiled import Code, CompiledKernel
 from blockstep.runtime.gpu.binary import Binary
 from blockstep.runtime.gpu.compiling import compile_for_ptx
-from blockstep.runtime.gpu.failures import SHARED_HELP, DoesNotFit
+from blockstep.runtime.gpu.failures import GRID_HELP, SHARED_HELP, DoesNotFit
 from blockstep.runtime.gpu.faults import KernelAssertion, Record
 from blockstep.runtime.gpu.selection import code_for
 from blockstep.runtime.ptx.failures import STOPS, PTXFault
@@ -94,11 +94,14 @@ def run(
     judged: bool, watchers: Sequence[Watcher] = (),
 ) -> None:  # fmt: skip
     """Runs a launch. With a judge, what is wrong are findings; without one the first fault that
-    would stop a device is raised: KernelAssertion, OutOfBoundsError, PTXFault.
+    would stop a device is raised: KernelAssertion, OutOfBoundsError, ReadOnlyError, PTXFault.
 
-    Raises NotSupported for an instruction that the machine lacks."""
+    Raises NotSupported for an instruction that the machine lacks, DoesNotFit for a grid past the
+    device's limits."""
     report = Report()
     assertion = None
+    _check_grid(binary, launched.grid)
+    _protect(bound)
     try:
         assertion = run_binary(
             binary, bound, launched.grid, seed=seed, judged=judged, watchers=watchers,
@@ -118,6 +121,21 @@ def run(
         judge(_assertion(binary, launched, assertion))
     for event in events_of(report, launched, binary.num_ctas):
         judge(event)
+
+
+def _check_grid(binary: Binary, grid: tuple[int, int, int]) -> None:
+    device, ctas = target.current(), (binary.num_ctas, 1, 1)
+    for axis, n, each, limit in zip("xyz", grid, ctas, device.grid_limits, strict=True):
+        if n * each > limit:
+            name, most = f"grid {axis}", limit // each
+            raise DoesNotFit(n, most, name, binary.name, device.title, GRID_HELP)
+
+
+def _protect(bound: Bound) -> None:
+    """Memory that was passed by read-only arrays alone is not written."""
+    for storage in bound.space.storages:
+        if storage.views and not any(view.writeable for view in storage.views):
+            storage.readonly = True
 
 
 def _context(launched: Launched, span: Span) -> dict[str, Any]:
@@ -147,6 +165,8 @@ def _raise(binary: Binary, report: Report, assertion: Record | None) -> None:
 
 
 def _error(kernel: str, fault: Fault) -> Exception:
+    if fault.what == "read-only memory":
+        return ReadOnlyError(f"`{kernel}`: {fault}")
     if fault.kind == "out-of-bounds":
         return OutOfBoundsError(
             f"`{kernel}`: {fault}; `blockstep check` without --machine ptx says which elements "

@@ -52,7 +52,7 @@ def atomic(i: Instruction, d: Decoder) -> Effect:
         regs = frame.regs
         total = frame.active(frame.tid, mask).size
         olds = np.zeros((total, count), kind)
-        act = _Act(step, fold, flush, op in ("cas", "exch"), place)
+        act = _Act(step, fold, flush, place, op in ("cas", "exch"))
         news = np.stack([frame.active(regs[s], mask) for s in sources], axis=1)
         act.on(frame, space, address(frame), news, frame.active(regs[second], mask), mask, olds)
         for n, put in enumerate(puts):
@@ -119,7 +119,9 @@ def _fold(op: str, type: str) -> tuple[Any, Any] | None:
 class _Act:
     """One atomic instruction, on the places that its lanes name."""
 
-    def __init__(self, step: Step, fold: Any, flush: bool, swaps: bool, place: Place) -> None:
+    def __init__(
+        self, step: Step, fold: Any, flush: bool, place: Place, swaps: bool = False
+    ) -> None:
         self.step, self.fold, self.flush, self.place = step, fold, flush, place
         self.swaps = swaps  # what it writes does not depend on what it finds
 
