@@ -79,7 +79,7 @@ def reduction(i: Instruction, op: str, type: str, d: Decoder) -> Reduction:
         d.fail(f"{i.name} of {type}")
     bits = f"b{WIDTH[type]}" if op in ("and", "or", "xor") else type
     flush = op == "add" and type == "f32"
-    act = _Act(_step(i, op, bits, d), _fold(op, bits), flush, False, d.place)
+    act = _Act(_step(i, op, bits, d), _fold(op, bits), flush, d.place, False)
 
     def run(frame: Frame, address: Bits, values: Bits, mask: Bits) -> None:
         news = values.view(unsigned(type)).reshape(-1, 1)
