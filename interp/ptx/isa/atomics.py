@@ -142,6 +142,8 @@ class _Act:
         if space == "global":
             a = frame.active(address.astype(np.int64), mask)
             one = memory._one_storage(a, size)
+            if one is not None:
+                memory.check_origin(frame, one, a, size, _flat(frame, mask), self.place)
             everything = np.ones(a.size, bool)
             parts = (
                 memory.apart(frame, a, size, mask, self.place, True)
