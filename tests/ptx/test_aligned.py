@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from blockstep.interp.ptx.faults import Report, Trap
-from tests.ptx.programs import kernel, kinds, run_ptx
+from blockstep.interp.ptx.machine import run_ptx
+from tests.ptx.programs import kernel, kinds
 
 BEGIN = (
     ".shared .align 128 .b8 memory[4096]; mov.u32 %r2, memory; shl.b32 %r3, %r0, 4; "
