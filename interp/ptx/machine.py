@@ -152,7 +152,7 @@ class _Launch:
         skip = -base % max(variable.alignment, 16)
         array = memory[skip : skip + size]
         self._arrays.append((memory, array))
-        self.space.add_array(memory, variable.name)
+        self.space.add_array(memory, variable.name, internal=True)
         return base + skip
 
     def _fill(self, name: str, variable: Variable) -> None:
