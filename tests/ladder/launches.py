@@ -84,6 +84,9 @@ LAUNCHES: dict[str, Callable[[], Climb]] = {
     "masked": lambda: verify(
         kernels.masked, (small(1000), zeros(1000), 1000), grid=(8,), BLOCK=128
     ),
+    "masked inside": lambda: verify(
+        kernels.masked, (small(1024), zeros(1024), 1000), grid=(8,), BLOCK=128
+    ),
     "strided": lambda: verify(
         kernels.strided, (small(1024), zeros(256), 3), grid=(1,), BLOCK=256
     ),

@@ -312,6 +312,16 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory, "both", lambda lw, a, b: a)
 
 
+@planted("the mask of a load dropped", "masked inside", "ptx, exact", "masked load", "never reads")
+def _(patch: pytest.MonkeyPatch) -> None:
+    right = memory.read
+
+    def read(lw: Any, address: str, predicate: Any, filled: Any, *rest: Any) -> Any:
+        return right(lw, address, None, None, *rest)
+
+    patch.setattr(memory, "read", read)
+
+
 @planted("signed numbers divided as unsigned ones", "integers", "ptx, exact", "division", "idiv")
 def _(patch: pytest.MonkeyPatch) -> None:
     right = core.RULES["idiv"]

@@ -8,7 +8,7 @@ import numpy as np
 
 import blockstep as triton
 import blockstep.language as tl
-from blockstep.runtime.ladder import Status, verify
+from blockstep.runtime.ladder import Launch, Ran, Rule, Status, verify
 
 
 @triton.jit
@@ -105,3 +105,62 @@ def test_a_race_of_the_source_is_no_finding_of_the_compiler() -> None:
     found = verify(add, (x[:256], x[1:257], x[256:], 256), grid=(2,), BLOCK=128)
     assert found.finding is None and not found.passed
     assert "the source has an error" in str(found) and "race" in str(found)
+
+
+@triton.jit
+def above(x_ptr, out_ptr, limit, BLOCK: tl.constexpr):
+    total = tl.sum(tl.load(x_ptr + tl.arange(0, BLOCK)), axis=0)
+    tl.store(out_ptr, total)
+    tl.store(out_ptr + 1, (total > limit).to(tl.float32))
+
+
+def test_a_decision_within_the_error_is_undecided_and_no_pass() -> None:
+    for seed in range(40):
+        x = np.random.default_rng(seed).normal(size=1024).astype(np.float32)
+        out = np.zeros(2, np.float32)
+        with triton.machine("step"):
+            above[(1,)](x, out, 0.0, BLOCK=1024)
+        found = verify(above, (x, np.zeros(2, np.float32), float(out[0])), grid=(1,), BLOCK=1024)
+        outcome = found.outcomes[-2]
+        if outcome.status is Status.UNDECIDED:
+            break
+    assert outcome.status is Status.UNDECIDED and outcome.undecided == 1
+    assert not found.passed and not found.disagrees
+    (doubt,) = {f.message for f in found.findings}
+    assert "1 element differ" in doubt
+
+
+def test_a_kernel_that_prints_is_run_on_the_grid_machine_all_the_same(capsys: Any) -> None:
+    x = np.arange(64, dtype=np.float32)
+    found = verify(printing, (x, np.zeros(64, np.float32)), grid=(1,), BLOCK=64)
+    assert found.passed, str(found)
+    assert capsys.readouterr().out == ""
+
+
+@triton.jit
+def printing(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    tl.device_print("x", x)
+    tl.store(out_ptr + offs, x + x)
+
+
+def test_an_error_of_the_kernel_itself_ends_the_climb() -> None:
+    x = np.arange(64, dtype=np.float32)
+    found = verify(add, (x, x, np.zeros(1 << 10, np.float32), 1 << 20), grid=(8,), BLOCK=4096)
+    assert [o.rung for o in found.outcomes] == ["step"]
+    assert "the kernel itself ends in" in str(found) and not found.passed
+
+
+def test_a_rung_of_another_maker_is_climbed_last() -> None:
+    class Wrong:
+        name, rule = "other", Rule.FAST
+
+        def run(self, launch: Launch) -> Ran:
+            launch.bound.by_name["out_ptr"].value[3] = 77
+            return Ran()
+
+    x = np.ones(64, np.float32)
+    found = verify(add, (x, x, np.zeros(64, np.float32), 64), grid=(1,), rungs=[Wrong()], BLOCK=64)
+    assert found.first_wrong is not None and found.first_wrong.rung == "other"
+    assert "the rung `other` leaves out_ptr" in str(found.finding)

@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from blockstep.errors import TritonError
 from blockstep.findings import Finding
-from blockstep.runtime.ladder.compiling import Made, made_for
+from blockstep.runtime.ladder.compiling import Made, PassFailed, made_for
 from blockstep.runtime.ladder.judging import judged
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.memory import Image
@@ -69,12 +70,23 @@ class _Climbing:
         if outcome.status is Status.DIFFERS:
             if not self.explains:
                 return False
-            self.findings.append(finding_of(self.launch, outcome, self.made, self.wanted))
+            self.findings.append(
+                finding_of(self.launch, outcome, self.made, self.wanted, self.agrees)
+            )
             return False
         if outcome.status is Status.UNDECIDED:
             self.findings.append(doubt_of(self.launch, outcome))
         silent = self.wanted is None and rung.name == "step"  # the kernel itself does not run
         return not silent and not outcome.text.startswith(FAULTY)
+
+    def agrees(self, rung: Rung) -> bool:
+        """Whether a rung that is run for the sake of another does. Memory is put back."""
+        try:
+            return self._run(rung).status.passed
+        except (PassFailed, TritonError):
+            return False
+        finally:
+            self.launch.memory.restore()
 
     def _run(self, rung: Rung) -> Outcome:
         launch = self.launch
@@ -103,13 +115,13 @@ class _Climbing:
         elif ran.touched is not None:
             if self.source is None:
                 self.source = touched_of(self.launch)
-            extra = list(beyond(self.source, ran.touched, self.launch.memory.known))
-            extra = [self._placed(rung, one) for one in extra]
-        if not extra and not ran.faults:
+            known = self.launch.memory.arguments | self.source.bases
+            extra = [self._placed(rung, x) for x in beyond(self.source, ran.touched, known)]
+        differs = outcome.status is Status.DIFFERS
+        faults = tuple(f for f in ran.faults if differs or not f.harmless)
+        if not extra and not faults:
             return outcome
-        return replace(
-            outcome, status=Status.DIFFERS, faults=tuple(ran.faults), beyond=tuple(extra)
-        )
+        return replace(outcome, status=Status.DIFFERS, faults=faults, beyond=tuple(extra))
 
     def _placed(self, rung: Rung, extra: Beyond) -> Beyond:
         """With the line of compiled code that goes there, if the rung can tell."""

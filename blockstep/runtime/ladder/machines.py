@@ -85,9 +85,10 @@ class Grid:
         """Raises NotRun for IR that only the step machine takes, Broken for placed IR that uses
         something asynchronous too early, and for IR that must run and does not."""
         touched = Touched(launch.bound.space) if self.hears else None
+        function = without_prints(self.function)
         try:
             GridMachine(
-                self.function, plan(self.function), launch.grid, launch.arguments, UNJUDGED,
+                function, plan(function), launch.grid, launch.arguments, UNJUDGED,
                 heard=None if touched is None else touched.heard,
             ).run()  # fmt: skip
         except Refused as refused:
@@ -105,6 +106,18 @@ class Grid:
         return Ran(touched=touched)
 
 
+def without_prints(function: Function) -> Function:
+    """The function, or a copy that prints nothing: what is printed comes in the order of program
+    instances, which the grid machine does not keep."""
+    if not any(o.name == "print" for o in function.walk()):
+        return function
+    made = function.clone()
+    for operation in list(made.walk()):
+        if operation.name == "print":
+            operation.erase()
+    return made
+
+
 def fresh(launch: Launch) -> Grid:
     """The grid machine on the IR of the front end. Raises NotRun where there is none,
     KeepsCalls."""
@@ -115,7 +128,7 @@ def fresh(launch: Launch) -> Grid:
     if made.callees:
         raise KeepsCalls
     try:
-        plan(made)
+        plan(without_prints(made))
     except Refused as refused:
         raise NotRun(str(refused)) from refused
     return Grid("grid", made, hears=True)

@@ -62,11 +62,6 @@ class Memory:
         return [s for s in self.space.storages if not s.readonly]
 
     @property
-    def known(self) -> frozenset[int]:
-        """The addresses of the storages of arguments, and of those that were reached through memory."""
-        return self.arguments | frozenset(s.base for s in self.reached)
-
-    @property
     def reached(self) -> list[Storage]:
         """Storages of no argument, reached through addresses in memory."""
         return [s for s in self.space.storages if s.base not in self.arguments]

@@ -28,22 +28,24 @@ from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.machines import span_of
 from blockstep.runtime.ladder.memory import Image
 from blockstep.runtime.ladder.outcome import Mismatch, Outcome
-from blockstep.runtime.ladder.suspecting import suspect_of
+from blockstep.runtime.ladder.suspecting import Agrees, suspect_of
 from blockstep.runtime.ladder.writers import Writer, writer_of
 
 AFTER = "after "
 PTX = ("ptx, exact", "ptx")
 
 
-def finding_of(launch: Launch, wrong: Outcome, made: Made, wanted: Image | None) -> Finding:
+def finding_of(
+    launch: Launch, wrong: Outcome, made: Made, wanted: Image | None, agrees: Agrees
+) -> Finding:
     """The finding for the first rung that differs: by values if it can be, by memory that is touched,
     by what a machine objected to. Memory is as it was before the launch."""
     if wrong.mismatch is None and wrong.beyond:
-        return diagnostics.describe(_beyond_event(launch, wrong, made, wanted))
+        return diagnostics.describe(_beyond_event(launch, wrong, made, wanted, agrees))
     if wrong.mismatch is None:
-        return diagnostics.describe(_fault_event(launch, wrong, made, wanted))
+        return diagnostics.describe(_fault_event(launch, wrong, made, wanted, agrees))
     writer = writer_of(launch, wrong.mismatch)
-    suspect, place, op = _suspect(launch, wrong, made, wanted, writer)
+    suspect, place, op = _suspect(launch, wrong, made, wanted, agrees, writer)
     writer = writer or Writer(kernel_span(launch))
     event = _mismatch_event(launch, wrong, wrong.mismatch, suspect, writer)
     if place is not None:
@@ -57,7 +59,12 @@ def finding_of(launch: Launch, wrong: Outcome, made: Made, wanted: Image | None)
 
 
 def _suspect(
-    launch: Launch, wrong: Outcome, made: Made, wanted: Image | None, writer: Writer | None
+    launch: Launch,
+    wrong: Outcome,
+    made: Made,
+    wanted: Image | None,
+    agrees: Agrees,
+    writer: Writer | None,
 ) -> tuple[Suspect, Span | None, str]:
     """Who is to blame, as far as that can be narrowed down; the place and the operation."""
     if wrong.rung.startswith(AFTER):
@@ -66,32 +73,36 @@ def _suspect(
         if found is None:
             return Suspect(name), None, ""
         return Suspect(name, found[0]), found[1], ""
-    if wrong.rung in PTX and wanted is not None:
+    if wrong.rung in PTX:
         exact = wrong.rung == PTX[0]
         stored = None if writer is None else writer.span
         program = None if writer is None else writer.program
-        suspect, operation = suspect_of(launch, made, exact, wanted, stored, program)
+        suspect, operation = suspect_of(launch, made, exact, agrees, stored, program)
         if operation is not None and operation.location is not None:
             return suspect, operation.location.span, operation.name
         return suspect, None, ""
     return Suspect(), None, ""
 
 
-def _fault_event(launch: Launch, wrong: Outcome, made: Made, wanted: Image | None) -> Event:
+def _fault_event(
+    launch: Launch, wrong: Outcome, made: Made, wanted: Image | None, agrees: Agrees
+) -> Event:
     fault = wrong.faults[0]
     if fault.kind == "pass":
         return PassBroke(
             span=kernel_span(launch), name=wrong.rung.removeprefix(AFTER), what=fault.what,
             **_where(launch),
         )  # fmt: skip
-    suspect, place, _ = _suspect(launch, wrong, made, wanted, None)
+    suspect, place, _ = _suspect(launch, wrong, made, wanted, agrees, None)
     return CompiledFault(
         span=fault.span or place or kernel_span(launch), rung=wrong.rung, fault=fault.kind,
         what=fault.what, where=fault.detail, suspect=suspect, **_where(launch),
     )  # fmt: skip
 
 
-def _beyond_event(launch: Launch, wrong: Outcome, made: Made, wanted: Image | None) -> Event:
+def _beyond_event(
+    launch: Launch, wrong: Outcome, made: Made, wanted: Image | None, agrees: Agrees
+) -> Event:
     extra = wrong.beyond[0]
     view = next((v for v in launch.bound.space.views if v.storage is extra.storage), None)
     places = [extra.storage.base + int(offset) for offset in extra.offsets]
@@ -99,7 +110,7 @@ def _beyond_event(launch: Launch, wrong: Outcome, made: Made, wanted: Image | No
     if view is not None:
         elements = elements_of(view, np.array(places))
     place = extra.place
-    suspect, _, _ = _suspect(launch, wrong, made, wanted, None)
+    suspect, _, _ = _suspect(launch, wrong, made, wanted, agrees, None)
     return TouchesElsewhere(
         span=(place and span_of(place)) or kernel_span(launch), rung=wrong.rung, writes=extra.writes,
         argument=None if view is None else Argument.of(view), elements=elements,

@@ -43,6 +43,12 @@ class Fault:
     span: Span | None = None
     detail: str = ""  # where in the compiled code
 
+    @property
+    def harmless(self) -> bool:
+        """Whether it is none unless values differ: a compiler may move what is undefined, as long as
+        nobody needs it."""
+        return self.kind == "uninitialised" and "register" in self.what
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:

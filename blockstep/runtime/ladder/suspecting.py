@@ -7,45 +7,40 @@ PTX did it become?
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from blockstep.errors import TritonError
 from blockstep.findings import Program, Span, Suspect
 from blockstep.interp.ptx.parser import parse
 from blockstep.interp.ptx.syntax import Statement
 from blockstep.ir import Operation
-from blockstep.runtime.ladder.compiling import Made, PassFailed, everywhere, without
-from blockstep.runtime.ladder.judging import judged
+from blockstep.runtime.ladder.compiling import Made, everywhere, without
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.machines import Ptx
-from blockstep.runtime.ladder.memory import Image
 from blockstep.runtime.ladder.probing import first_wrong
-from blockstep.runtime.ladder.rung import Broken, NotRun
+from blockstep.runtime.ladder.rung import Rung
 
 OPTIONAL = ("pipeline", "flight", "licm", "cse:1", "cse:2", "cse:3", "simplify", "dce:1", "dce:2")
 """Passes without which code is as right, only slower: those that change most come first."""
 
+Agrees = Callable[[Rung], bool]
+
 
 def suspect_of(
-    launch: Launch,
-    made: Made,
-    exact: bool,
-    wanted: Image,
-    stored: Span | None,
+    launch: Launch, made: Made, exact: bool, agrees: Agrees, stored: Span | None,
     program: Program | None,
-) -> tuple[Suspect, Operation | None]:
+) -> tuple[Suspect, Operation | None]:  # fmt: skip
     """Who is to blame for the PTX, and the first operation that goes wrong, if it can be told.
-    Memory is as it was before the launch."""
-    if is_right(launch, everywhere(made), exact, wanted):
+    `agrees` says whether a rung does. Memory is as it was before the launch."""
+
+    def right(other: Made) -> bool:
+        return agrees(Ptx(other, exact))
+
+    if right(everywhere(made)):
         return Suspect("barriers"), None
-    culprit = next(
-        (n for n in _candidates(made) if is_right(launch, without(made, n), exact, wanted)), ""
-    )
+    culprit = next((name for name in _candidates(made) if right(without(made, name))), "")
     stage = "lowering"
-    if not culprit and is_right(
-        launch, replace(made, optimised=False, _binaries={}), exact, wanted
-    ):
+    if not culprit and right(replace(made, optimised=False, _binaries={})):
         stage = "LLVM"
     operation = None
     if program is not None:
@@ -62,21 +57,9 @@ def _candidates(made: Made) -> list[str]:
     return [name for name in OPTIONAL if name in changed]
 
 
-def is_right(launch: Launch, made: Made, exact: bool, wanted: Image) -> bool:
-    """Whether code that was made otherwise leaves what is wanted. Memory is put back."""
-    rung = Ptx(made, exact)
-    try:
-        ran = rung.run(launch)
-        return not ran.faults and judged(launch, rung, wanted).status.passed
-    except (NotRun, Broken, PassFailed, TritonError):
-        return False
-    finally:
-        launch.memory.restore()
-
-
 def ptx_lines(text: str, span: Span) -> Iterator[str]:
     """The instructions that a place of the source became, with their line numbers."""
-    module = parse(text)
+    module, last = parse(text), 0
     files = {number for number, name in module.files.items() if span.file.endswith(name)}
     for function in module.functions.values():
         for statement in function.body or ():
@@ -85,7 +68,10 @@ def ptx_lines(text: str, span: Span) -> Iterator[str]:
             at = statement.location
             if at.file in files and at.line == span.line and at.column in (0, span.column):
                 number = statement.instruction.line
+                if number == last:  # several instructions of one inline assembly
+                    continue
+                last = number
                 yield f"{number}: {module.lines[number - 1].strip()}"
 
 
-__all__ = ["is_right", "ptx_lines", "suspect_of"]
+__all__ = ["Agrees", "ptx_lines", "suspect_of"]
