@@ -265,26 +265,39 @@ EXPLANATIONS: dict[str, Explanation] = {
         "Nothing.",
     ),
     "barrier": Explanation(
-        "In compiled code: a barrier that some threads of a CTA do not reach.",
+        "In compiled code, on the ptx machine: a barrier that some threads do not reach; a part of "
+        "a warp, or of a warpgroup, at an instruction that all of it has to run (`.aligned`); lanes "
+        "that a member mask names and that are elsewhere; an mbarrier that is not set up, or that "
+        "more threads arrive at than it counts.",
         """
         // PTX
-        @%p bra done;
+        @%p bra done;                                            // %p differs between threads
         bar.sync 0;
         done:
         """,
-        "Keep barriers out of branches that differ between threads.",
-        "Barriers in code that no thread reaches.",
+        "Keep barriers out of branches that differ between threads. In code that a compiler made "
+        "from a clean kernel, report it to the compiler's authors.",
+        "Barriers in code that no thread reaches; threads that have ended, which nobody waits for.",
     ),
     "async": Explanation(
-        "In compiled code: shared memory read before the asynchronous copy into it is "
-        "complete, or overwritten while one still reads it.",
+        "In compiled code, on the ptx machine: shared memory and what works on it beside the "
+        "threads. It is read before the copy into it has been waited for, or overwritten (or its "
+        "CTA ends) while a copy or a wgmma still reads it; or the sums of a wgmma are used before "
+        "its group has been waited for. Or a thread wrote it, and no "
+        "fence.proxy.async stands between that and a wgmma or a bulk copy that reads or overwrites "
+        "it. Or an mbarrier is used by a thread that nothing has told of its mbarrier.init. What "
+        "one thread has waited for, another one may only use behind a barrier: that is a `race`.",
         """
-        // PTX
-        cp.async.ca.shared.global [%r1], [%rd1], 16;
-        ld.shared.b32 %r2, [%r1];                                // no cp.async.wait_group between
+        // PTX: two staging buffers; the third chunk goes into the first one again
+        @%p cp.async.bulk.wait_group.read 1;                     // leaves the copy before last
+        bar.sync 1, 128;                                         // ... of this very buffer
+        st.shared.b32 [%r1], %r2;
         """,
-        "Wait for the group, or for the phase of the mbarrier, before the read.",
-        "Copies that nobody reads.",
+        "Wait for the group, or for the phase of the mbarrier, and put a barrier behind the wait. "
+        "Fence after writing and before the barrier.",
+        "What only a missing fence between an mbarrier.init and the copy engine of the same CTA "
+        "would be: a barrier is taken to be enough. cp.async writes as threads do, and needs no "
+        "fence here. Groups of cp.async that nobody reads.",
     ),
     "compiler": Explanation(
         "The compiled kernel gives another result than its source, past what rounding "

@@ -6,8 +6,9 @@ watchers; `report` turns lanes into a fault.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from blockstep.interp.ptx.frame import Bits, Flags, Frame, Mask
 from blockstep.interp.ptx.memory import Memory
 from blockstep.interp.ptx.program import Program
 from blockstep.interp.ptx.specials import value_of
+
+if TYPE_CHECKING:
+    from blockstep.interp.ptx.judging.order import Order
 
 Dim3 = tuple[int, int, int]
 POLLS = 1 << 20  # units of `asked` without news, after which none will come
@@ -34,8 +38,11 @@ class Watcher(Protocol):
         self, frame: Frame, kind: str, space: str, at: Bits, size: int, mask: Mask, place: Place,
         good: Flags | None, values: Any,
     ) -> None:  # fmt: skip
-        """An access, before it happens. `kind` is read, write, atomic or async; `at` has byte
-        indices (of shared memory: into the batch's) or addresses, for the frame or the mask."""
+        """An access, before it happens. `kind` is read, write or atomic; async for `cp.async`;
+        product for wgmma; bulk and engine for the copy engine, reading and writing; sent for `st.async`. The
+        last three: `batch.signal` has CTA and address of the mbarrier that counts it, for each lane
+        (None: a bulk group does). `at` has byte indices (of shared memory: into the batch's) or
+        addresses, for the frame or the mask."""
 
     def barrier(self, batch: Batch, ctas: Bits) -> None:
         """All threads of these CTAs have met."""
@@ -68,6 +75,9 @@ class Batch:
         self.random = np.random.default_rng(seed) if seed else None
         self.printed: list[tuple[Dim3, int, str]] = []
         self.state: dict[str, Any] = {}  # of instructions that keep something, by their name
+        self.signal: tuple[Bits, Bits] | None = (
+            None  # of a bulk copy: mbarrier of each of its lanes
+        )
         self.position = self._positions()
         layout = program.layout
         self.memory = Memory(self, space, layout.shared + dynamic_shared, layout.local, parameters)
@@ -104,6 +114,22 @@ class Batch:
         for slot, symbol in program.symbols.items():
             regs[slot] = np.full((1, 1), symbols[symbol.name] + symbol.offset, np.uint64)
         return regs
+
+    @contextmanager
+    def signalled(self, at: tuple[Bits, Bits] | None, count: int) -> Iterator[None]:
+        """What is accessed is a copy, of which `count` lanes stand for each thread: mbarriers of the
+        threads (CTAs, addresses) count it; None: a bulk group does."""
+        self.signal = None if at is None else (np.repeat(at[0], count), np.repeat(at[1], count))
+        try:
+            yield
+        finally:
+            self.signal = None
+
+    @property
+    def order(self) -> Order | None:
+        """Who knows which accesses, where that is followed."""
+        found: Order | None = self.state.get("order")
+        return found
 
     def asked(self, openly: bool, same: bool) -> None:
         """A thread looked at memory: `openly` as one does at what others write; and saw the `same`

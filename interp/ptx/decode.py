@@ -17,7 +17,7 @@ import numpy as np
 
 from blockstep.interp.ptx import flow, survey
 from blockstep.interp.ptx.faults import Place
-from blockstep.interp.ptx.frame import Bits
+from blockstep.interp.ptx.frame import Bits, Frame
 from blockstep.interp.ptx.isa.arith import kept
 from blockstep.interp.ptx.isa.moves import read_by_prmt
 from blockstep.interp.ptx.isa.registry import (
@@ -29,6 +29,8 @@ from blockstep.interp.ptx.isa.registry import (
     form,
     unsigned,
 )
+from blockstep.interp.ptx.judging.accumulators import too_early
+from blockstep.interp.ptx.judging.provenance import origins
 from blockstep.interp.ptx.layout import Layout
 from blockstep.interp.ptx.liveness import Live
 from blockstep.interp.ptx.operands import Operands, Put
@@ -88,12 +90,16 @@ class Decoder(Operands):
         live = Live(self.flow.blocks, self.register)
         for slot, register in live.early():
             made.unwritten[slot] = np.zeros((1, 1), unsigned(register.type))
+        self._early = too_early(self.flow.blocks)
         made.codes = [self._code(block, live) for block in self.flow.blocks]
         statements = [s for b in self.flow.blocks for s in flow.all_of(b)]
         made.tables = survey.follows_tables(statements)
         made.granule = survey.granule(statements)
         made.polls = survey.polls(statements)
         made.partial_barriers = survey.partial_barriers(statements)
+        made.by_order = survey.by_order(statements)
+        made.products = survey.products(statements)
+        made.origins = origins(statements, made.layout)
         made.slots = len(self._slots) + 1
         return made
 
@@ -107,6 +113,8 @@ class Decoder(Operands):
             self.place = self._place(statement)
             self._before, self._temporary = [], []
             step = self._step(statement)
+            if statement.instruction.line in self._early:
+                self._before.append(_told_early(self._guard, self.place))
             for one in self._before:
                 code.add(one, (), self.place)
             code.add(step, tuple({*dead, *self._temporary} - {TRASH}), self.place)
@@ -206,6 +214,19 @@ class Decoder(Operands):
         number = self.source(given[0], "u32") if given else None
         count = self.source(given[1], "u32") if len(given) > 1 else None
         return (number, count, predicate), result
+
+
+def _told_early(guard: tuple[int | None, bool], place: Place) -> Step:
+    """What tells that threads use a register that a wgmma may still write."""
+    slot, negated = guard
+
+    def run(frame: Frame) -> None:
+        using = np.ones((1, 1), bool) if slot is None else frame.regs[slot] != negated
+        if using.any():
+            what = "use of a register that a wgmma still writes"
+            frame.batch.report(frame, "async", what, using, None, place)
+
+    return run
 
 
 def flow_parts(operands: Iterable[Any]) -> Iterable[Any]:

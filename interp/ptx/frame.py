@@ -25,6 +25,14 @@ Mask = Flags | None
 LANES = 32
 
 
+def distinct(x: Bits) -> list[int]:
+    """The numbers in an array, each once: mostly there is one."""
+    if x.size and bool((x == x.flat[0]).all()):
+        return [int(x.flat[0])]
+    found: list[int] = np.unique(x).tolist()
+    return found
+
+
 class Warps:
     """The threads of a frame by warp and lane: values as (warps, 32) arrays.
 

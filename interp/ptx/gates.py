@@ -66,6 +66,8 @@ class Gates:
         alike = full and (number is None or number.size == 1) and "red" not in i.modifiers
         if alike and not frame.flat and not self._awaited(frame.cta[:, 0]):
             self._met(frame.cta[:, 0])
+            if self.batch.order is not None:
+                self.batch.order.ctas_met(frame.cta[:, 0])
             return end.next
         which = members if members is not None else np.arange(self.total)
         cta = frame.full(frame.cta).reshape(-1)
@@ -105,6 +107,8 @@ class Gates:
     ) -> None:
         if waits:
             self.gate[which] = keys
+        if self.batch.order is not None:
+            self.batch.order.barrier_reached(which, keys // NUMBERS, keys % NUMBERS)
         counts = None if count is None else self.each(frame, count)
         for key in np.unique(keys).tolist():
             here = keys == key
@@ -128,7 +132,10 @@ class Gates:
         everybody = self._living(cta)
         if self.arrived[key] < (everybody if wanted is None else wanted):
             return
-        self.gate[self.gate == key] = -1
+        members = np.flatnonzero(self.gate == key)
+        self.gate[members] = -1
+        if self.batch.order is not None:
+            self.batch.order.barrier_left(members, cta, key % NUMBERS)
         del self.arrived[key]
         self.expected.pop(key, None)
         for which, values, end in self._voted(key):
@@ -171,6 +178,8 @@ class Gates:
         warps = frame.warps
         for watcher in self.batch.watchers:
             watcher.warp_barrier(self.batch, warps.cta, warps.warp)
+        if self.batch.order is not None:
+            self.batch.order.warps_met(frame)
         slot = end.operands[0]
         assert slot is not None
         wanted = warps.to(frame.regs[slot])
@@ -186,10 +195,13 @@ class Gates:
             frame, "barrier", "lanes that bar.warp.sync names are elsewhere", None, end.place
         )
 
-    def cluster_arrive(self, frame: Frame, mask: Any) -> None:
-        """`barrier.cluster.arrive`: threads are counted for the barrier of their cluster."""
+    def cluster_arrive(self, frame: Frame, mask: Any, relaxed: bool = False) -> None:
+        """`barrier.cluster.arrive`: threads are counted for the barrier of their cluster; if it is
+        `relaxed`, they release nothing."""
         which = frame.flat_index if mask is None else frame.flat_index[frame.full(mask).reshape(-1)]
         cluster = which // self.threads // self.batch.cluster
+        if self.batch.order is not None and not relaxed:
+            self.batch.order.cluster_reached(which, cluster)
         self.cluster_target[which] = self.cluster_phase[cluster] + 1
         self.batch.progress += 1
         for one in np.unique(cluster).tolist():
@@ -203,14 +215,20 @@ class Gates:
             return
         self.cluster_phase[cluster] += 1
         key = self.batch.ctas * NUMBERS + cluster
-        self.gate[self.gate == key] = -1
+        members = np.flatnonzero(self.gate == key)
+        self.gate[members] = -1
         first = cluster * self.batch.cluster
+        if self.batch.order is not None:
+            self.batch.order.cluster_ended(cluster)
+            self.batch.order.cluster_left(members, np.full(members.size, cluster))
         self._met(np.arange(first, min(first + self.batch.cluster, self.batch.ctas)))
 
     def _cluster_wait(self, end: End, frame: Frame, members: Bits | None) -> int | Bits:
         which = np.arange(self.total) if members is None else members
         cluster = which // self.threads // self.batch.cluster
         waits = self.cluster_target[which] > self.cluster_phase[cluster]
+        if self.batch.order is not None:
+            self.batch.order.cluster_left(which[~waits], cluster[~waits])
         if not waits.any():
             return end.next
         self.gate[which[waits]] = self.batch.ctas * NUMBERS + cluster[waits]

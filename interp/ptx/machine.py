@@ -23,6 +23,8 @@ from blockstep.interp.ptx.decode import decoded, decoded_for_host
 from blockstep.interp.ptx.divergence import Scheduler
 from blockstep.interp.ptx.faults import NOWHERE, NotSupported, Report
 from blockstep.interp.ptx.isa.registry import WIDTH
+from blockstep.interp.ptx.judging.ordered import OrderedRaces
+from blockstep.interp.ptx.judging.provenance import allowed
 from blockstep.interp.ptx.layout import nbytes
 from blockstep.interp.ptx.program import Program
 from blockstep.interp.ptx.races import SharedRaces
@@ -64,7 +66,7 @@ def run_ptx(
     sizes = _dim3(grid), _dim3(block), _cluster(program, cluster)
     if any(n % c for n, c in zip(sizes[0], sizes[2], strict=True)):
         raise ValueError(f"a grid of {sizes[0]} CTAs is not made of clusters of {sizes[2]}")
-    told: list[Watcher] = [*([SharedRaces(program)] if judged else []), *watchers]
+    told: list[Watcher] = [*([_races(program)] if judged else []), *watchers]
     with arena(), np.errstate(all="ignore"):
         _run(launch, sizes, shared, seed, told, batch_threads)
     return report
@@ -84,6 +86,7 @@ def _run(
             launch.parameters, shared, launch.report, watchers, launch.symbols,
             launch.tensor_maps, seed, PROCESSORS,
         )  # fmt: skip
+        batch.memory.allowed = launch.allowed
         scheduler = Scheduler(batch)
         batch.state["scheduler"] = scheduler
         try:
@@ -105,6 +108,11 @@ def _batch_size(
     if memory:
         wanted = min(wanted, max(_SHARED_BYTES // memory, 1))
     return -(-wanted // together) * together
+
+
+def _races(program: Program) -> Watcher:
+    """Who judges races in shared memory."""
+    return OrderedRaces(program) if program.by_order else SharedRaces(program)
 
 
 def _dim3(sizes: Sequence[int]) -> Dim3:
@@ -132,6 +140,7 @@ class _Launch:
         for name, variable in program.layout.globals.items():
             self._fill(name, variable)
         self.parameters = self._packed(arguments)
+        self.allowed = allowed(program.origins, self.parameters, self.space)
 
     def _variable(self, variable: Variable) -> int:
         size = nbytes(variable)

@@ -53,6 +53,7 @@ class Memory:
         self.local = np.full(batch.ctas * batch.threads * self.local_row, _FILL, np.uint8)
         self.parameters = np.frombuffer(parameters + bytes(-len(parameters) % 32), np.uint8)
         self.known: Storage | None = None
+        self.allowed: dict[int, tuple[Storage, ...]] = {}  # where accesses may go, by line of PTX
         self._views: dict[tuple[str, int], Bits] = {}
 
     # one access: `address` is a register; with a mask only its threads take part
@@ -229,6 +230,7 @@ class Memory:
         storage = self._one_storage(a, size)
         if storage is None:
             return self._load_apart(frame, a, size, mask, place)
+        self.check_origin(frame, storage, a, size, mask, place)
         self.batch.seen(frame, "read", "global", a, size, mask, place)
         if storage.written is not None:
             self._check_written(frame, storage, a, size, mask, place)
@@ -241,6 +243,7 @@ class Memory:
         if storage is None or storage.readonly:
             self._store_apart(frame, a, values, mask, place)
             return
+        self.check_origin(frame, storage, a, size, mask, place)
         self.batch.seen(frame, "write", "global", a, size, mask, place, None, values)
         typed, index = _typed(storage, a, size)
         self._put(typed, index, values)
@@ -262,6 +265,18 @@ class Memory:
         if size > 1 and int(np.bitwise_or.reduce(a, axis=None)) & (size - 1):
             return None
         return storage
+
+    def check_origin(
+        self, frame: Frame, storage: Storage, a: Bits, size: int, mask: Mask, place: Place,
+        here: Flags | None = None,
+    ) -> None:  # fmt: skip
+        """Tell of accesses (of those in `here`) that reach a storage which no parameter that their
+        address comes from points at."""
+        told = self.allowed.get(place.line)
+        if told is not None and storage not in told:
+            wrong = np.ones(a.shape, bool) if here is None else here
+            what = "memory of another argument"
+            self._tell(frame, "out-of-bounds", what, wrong, a, size, mask, place)
 
     def storage_at(self, address: int) -> Storage | None:
         """The storage at an address: of the launch, or of the process if the kernel reads
@@ -296,6 +311,7 @@ class Memory:
                         frame, "out-of-bounds", "read-only memory", inside, a, size, mask, place
                     )
                 else:
+                    self.check_origin(frame, storage, a, size, mask, place, inside)
                     found.append((storage, inside))
             left &= ~here
         self._tell(frame, "out-of-bounds", "global memory", nowhere, a, size, mask, place)

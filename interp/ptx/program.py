@@ -14,6 +14,7 @@ import numpy as np
 from blockstep.interp.ptx.faults import Place
 from blockstep.interp.ptx.frame import Bits
 from blockstep.interp.ptx.isa.registry import Instruction
+from blockstep.interp.ptx.judging.provenance import Origins
 from blockstep.interp.ptx.layout import Layout
 from blockstep.interp.ptx.steps import Plain, Step
 from blockstep.interp.ptx.syntax import Function, Module, Symbol
@@ -75,3 +76,6 @@ class Program:
     polls: bool = False  # it may wait for other CTAs
     tables: bool = False  # it may take addresses from memory
     partial_barriers: bool = False  # it orders threads by other means than whole-CTA barriers
+    by_order: bool = False  # races of it are judged by happens-before
+    products: bool = False  # it has wgmma
+    origins: dict[int, Origins] = field(default_factory=dict)  # of addresses, by line

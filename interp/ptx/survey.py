@@ -58,6 +58,26 @@ def _partial(i: Instruction) -> bool:
     return "arrive" in i.modifiers or number != Immediate(0)
 
 
+def by_order(statements: Sequence[Statement]) -> bool:
+    """Whether races have to be judged by happens-before: barriers of whole CTAs are not all that
+    orders accesses of shared memory."""
+    return any(_partial(s.instruction) or _own_way(s.instruction) for s in statements)
+
+
+def _own_way(i: Instruction) -> bool:
+    """Of the copy engine, and between CTAs of a cluster."""
+    return (
+        i.opcode == "cp"
+        and "bulk" in i.modifiers
+        or (i.opcode in ("bar", "barrier") and "cluster" in i.modifiers)
+    )
+
+
+def products(statements: Sequence[Statement]) -> bool:
+    """Whether wgmma reads shared memory."""
+    return any(s.instruction.opcode == "wgmma" for s in statements)
+
+
 def follows_tables(statements: Sequence[Statement]) -> bool:
     """Whether an address may come from memory: then the host may have put any there."""
     tainted: set[Register] = set()

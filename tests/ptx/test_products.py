@@ -187,3 +187,42 @@ def test_a_missing_fence_before_a_product_is_found() -> None:
     texts = mutants(made.text, r"\s*fence\.proxy\.async")
     made.text = re.sub(r"\n\s*fence\.proxy\.async[^\n]*", "", made.text)
     assert texts and set(judged(made)) == {"async"}
+
+
+@triton.jit
+def sums_product(a_ptr, b_ptr, c_ptr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm, rn, rk = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    a = tl.load(a_ptr + rm[:, None] * BK + rk[None, :])
+    b = tl.load(b_ptr + rk[:, None] * BN + rn[None, :])
+    tl.store(c_ptr + rm[:, None] * BN + rn[None, :], tl.dot(a + a, b + b))
+
+
+def test_the_last_fence_before_a_wgmma_is_missed_and_serves_for_those_before_it() -> None:
+    a, b = small(64, 64, dtype=np.float16), small(64, 64, dtype=np.float16)
+    c = np.zeros((64, 64), np.float32)
+    made = compiled(sums_product, (a, b, c), {"BM": 64, "BN": 64, "BK": 64}, (1,))
+    assert judged(made) == []
+    texts = mutants(made.text, r"\s*fence\.proxy\.async")
+    assert "wgmma" in made.text
+    found = []
+    for text in texts:
+        made.text = text
+        found.append(judged(made))
+    assert found[:-1] == [[]] * (len(texts) - 1)
+    assert set(found[-1]) == {"async"}
+
+
+def test_every_wait_and_fence_of_a_product_through_descriptors_is_missed() -> None:
+    a, b = small(64, 256, dtype=np.float16), small(256, 64, dtype=np.float16)
+    c = np.zeros((64, 64), np.float32)
+    described = [
+        TensorDescriptor.from_tensor(x, list(box))
+        for x, box in ((a, (64, 64)), (b, (64, 64)), (c, (64, 64)))
+    ]
+    made = compiled(matmul_described, (*described, 256), {"BM": 64, "BN": 64, "BK": 64}, (1,))
+    assert judged(made) == []
+    assert "cp.async.bulk.tensor" in made.text
+    for what in (r"wgmma\.wait_group", r"\{? ?\.reg \.pred p; again"):
+        for text in mutants(made.text, rf"\s*{what}"):
+            made.text = text
+            assert {"async", "race"} & set(judged(made)), what

@@ -79,7 +79,7 @@ def reduction(i: Instruction, op: str, type: str, d: Decoder) -> Reduction:
         d.fail(f"{i.name} of {type}")
     bits = f"b{WIDTH[type]}" if op in ("and", "or", "xor") else type
     flush = op == "add" and type == "f32"
-    act = _Act(_step(i, op, bits, d), _fold(op, bits), flush, False, d.place)
+    act = _Act(_step(i, op, bits, d), _fold(op, bits), flush, d.place, False)
 
     def run(frame: Frame, address: Bits, values: Bits, mask: Bits) -> None:
         news = values.view(unsigned(type)).reshape(-1, 1)
@@ -142,6 +142,8 @@ class _Act:
         if space == "global":
             a = frame.active(address.astype(np.int64), mask)
             one = memory._one_storage(a, size)
+            if one is not None:
+                memory.check_origin(frame, one, a, size, _flat(frame, mask), self.place)
             everything = np.ones(a.size, bool)
             parts = (
                 memory.apart(frame, a, size, mask, self.place, True)

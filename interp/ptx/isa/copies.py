@@ -100,16 +100,22 @@ def _group(i: Instruction, d: Decoder, words: list[str]) -> Effect:
     which = Groups.of_bulk if "bulk" in words else Groups.of
     left = i.operands[0].value if "wait_group" in words else 0
     commits = "commit_group" in words
+    bulk = "bulk" in words
 
     def run(frame: Frame, mask: Mask) -> None:
-        groups = which(frame.batch)
+        groups, order = which(frame.batch), frame.batch.order
         cta, tid = frame.active(frame.cta, mask), frame.active(frame.tid, mask)
+        if commits or "wait_all" in words:
+            groups.commit(cta, tid)
+            if order is not None and not bulk:
+                order.copies_committed(cta, tid, groups)
         if commits:
-            groups.commit(cta, tid)
             return
-        if "wait_all" in words:
-            groups.commit(cta, tid)
         groups.wait(frame.batch, cta, tid, left)
+        if order is not None and bulk:
+            order.bulk_waited(cta, tid, groups.done[cta, tid])
+        elif order is not None:
+            order.copies_waited(cta, tid, groups, left)
 
     return run
 
@@ -179,22 +185,24 @@ def _bulk(i: Instruction, d: Decoder, words: list[str]) -> Effect:
     def run(frame: Frame, mask: Mask) -> None:
         cta, tid = frame.active(frame.cta, mask), frame.active(frame.tid, mask)
         sizes = frame.active(frame.regs[size], mask)
+        at = None if signal is None else located(frame, signal(frame), mask)
         ends = frame.active(to(frame), mask), frame.active(source(frame), mask)
         for n in range(cta.size):
             count = int(sizes[n]) // 16
             many = repeated(frame, cta[n : n + 1], tid[n : n + 1], count)
             step = np.arange(count, dtype=np.int64)[None] * 16
             low, high = (int(end[n]) + step for end in ends)
-            memory = many.batch.memory
-            if spaces[1] == "shared" and signal is None:
-                Groups.of_bulk(many.batch)
-                values = memory.load(many, "shared", high, 16, None, place, "bulk")
-            else:
-                values = memory.load(many, spaces[1], high, 16, None, place)
-            how = "engine" if spaces[0] == "shared" else "write"
-            memory.store(many, spaces[0], low, values, None, place, how)
-        if signal is not None:
-            at = located(frame, signal(frame), mask)
+            told = None if at is None else (at[0][n : n + 1], at[1][n : n + 1])
+            memory, out = many.batch.memory, spaces[1] == "shared"
+            with frame.batch.signalled(told, count):
+                if out:
+                    Groups.of_bulk(many.batch)
+                values = memory.load(
+                    many, spaces[1], high, 16, None, place, "bulk" if out else "read"
+                )
+                how = "engine" if spaces[0] == "shared" else "write"
+                memory.store(many, spaces[0], low, values, None, place, how)
+        if at is not None:
             Mbarriers.of(frame.batch).complete(frame, at, sizes.astype(np.int64), mask, place)
 
     return run

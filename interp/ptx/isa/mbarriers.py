@@ -14,7 +14,7 @@ import numpy as np
 from blockstep.interp.ptx.batch import Batch
 from blockstep.interp.ptx.decode import Decoder, Effect, effect
 from blockstep.interp.ptx.faults import Place
-from blockstep.interp.ptx.frame import Bits, Frame, Mask
+from blockstep.interp.ptx.frame import Bits, Frame, Mask, distinct
 from blockstep.interp.ptx.isa.registry import Instruction
 from blockstep.interp.ptx.memory import RANK_SHIFT
 from blockstep.interp.ptx.syntax import Sink
@@ -48,10 +48,18 @@ class Mbarriers:
             self.known[address] = found
         return found
 
+    def running(self, cta: Bits, address: Bits) -> Bits:
+        """The numbers of running phases, of mbarriers that need not be set up."""
+        found = np.zeros(cta.size, np.int64)
+        for one in distinct(address):
+            here = address == one
+            found[here] = self.at(one)["phase"][cta[here]]
+        return found
+
     def init(self, where: Where, counts: Bits) -> None:
         """`mbarrier.init`."""
         cta, address = where
-        for one in np.unique(address).tolist():
+        for one in distinct(address):
             here = address == one
             state, rows = self.at(one), cta[here]
             state["valid"][rows] = 1
@@ -61,7 +69,7 @@ class Mbarriers:
     def forget(self, where: Where) -> None:
         """`mbarrier.inval`."""
         cta, address = where
-        for one in np.unique(address).tolist():
+        for one in distinct(address):
             self.at(one)["valid"][cta[address == one]] = 0
 
     def change(
@@ -71,15 +79,29 @@ class Mbarriers:
         cta, address = where
         before = np.zeros(cta.size, np.int64)
         self.batch.progress += 1
-        for one in np.unique(address).tolist():
+        self._check_order(frame, where, mask, place)
+        for one in distinct(address):
             here = address == one
             state, rows = self.at(one), cta[here]
             self._check(frame, state["valid"][cta] == 0, here, mask, place)
             before[here] = state["phase"][rows]
             np.add.at(state["bytes"], rows, expected[here])
             np.subtract.at(state["pending"], rows, arrivals[here])
-            self._finish(frame, state, np.unique(rows), place)
+            self._finish(frame, one, np.unique(rows), place)
         return before
+
+    def _check_order(self, frame: Frame, where: Where, mask: Mask, place: Place) -> None:
+        """Whoever uses an mbarrier has to know that it was set up."""
+        order = self.batch.order
+        if order is not None:
+            rows = frame.active(frame.flat_index.reshape(frame.shape), mask)
+            wrong = order.unheard(rows, *where)
+            if wrong.any():
+                flags = wrong if mask is not None else wrong.reshape(frame.shape)
+                frame.batch.report(
+                    frame, "async", "an mbarrier whose setting up nothing orders before", flags,
+                    mask, place,
+                )  # fmt: skip
 
     def _check(self, frame: Frame, unknown: Bits, here: Bits, mask: Mask, place: Place) -> None:
         wrong = unknown & here
@@ -89,7 +111,8 @@ class Mbarriers:
                 frame, "barrier", "an mbarrier that is not set up", flags, mask, place
             )
 
-    def _finish(self, frame: Frame, state: dict[str, Bits], rows: Bits, place: Place) -> None:
+    def _finish(self, frame: Frame, address: int, rows: Bits, place: Place) -> None:
+        state = self.known[address]
         if (state["pending"][rows] < 0).any():
             frame.batch.report(
                 frame, "barrier", "more arrivals than the mbarrier counts", np.ones((1, 1), bool),
@@ -99,6 +122,8 @@ class Mbarriers:
         full = full[state["valid"][full] != 0]
         state["phase"][full] += 1
         state["pending"][full] = state["count"][full]
+        if self.batch.order is not None and full.size:
+            self.batch.order.phase_ended(address, full, state["phase"][full])
 
     def complete(self, frame: Frame, where: Where, sizes: Bits, mask: Mask, place: Place) -> None:
         """Bytes have come."""
@@ -108,7 +133,8 @@ class Mbarriers:
         """The number of the running phase."""
         cta, address = where
         found = np.zeros(cta.size, np.int64)
-        for one in np.unique(address).tolist():
+        self._check_order(frame, where, mask, place)
+        for one in distinct(address):
             here = address == one
             state = self.at(one)
             self._check(frame, state["valid"][cta] == 0, here, mask, place)
@@ -146,6 +172,8 @@ def mbarrier(i: Instruction, d: Decoder) -> Effect:
         n = frame.active(frame.regs[amount], mask).astype(np.int64)
         if what == "init":
             all_of.init(where, n)
+            if frame.batch.order is not None:
+                frame.batch.order.set_up(frame, *where, mask)
         else:
             sign = 1 if what == "expect_tx" else -1
             all_of.change(frame, where, np.zeros(n.size, np.int64), sign * n, mask, place)
@@ -161,6 +189,7 @@ def _arrive(i: Instruction, d: Decoder) -> Effect:
     address, place = d.address(given[0]), d.place
     amount = d.source(given[1], "u32") if len(given) > 1 else None
     expects, drops = "expect_tx" in i.modifiers, i.modifiers[0] == "arrive_drop"
+    relaxed = "relaxed" in i.modifiers
 
     def run(frame: Frame, mask: Mask) -> None:
         all_of, where = Mbarriers.of(frame.batch), located(frame, address(frame), mask)
@@ -168,9 +197,11 @@ def _arrive(i: Instruction, d: Decoder) -> Effect:
         n = ones if amount is None else frame.active(frame.regs[amount], mask).astype(np.int64)
         arrivals, expected = (ones, n) if expects else (n, ones * 0)
         if drops:
-            for one in np.unique(where[1]).tolist():
+            for one in distinct(where[1]):
                 here = where[1] == one
                 np.subtract.at(all_of.at(one)["count"], where[0][here], arrivals[here])
+        if frame.batch.order is not None and not relaxed:
+            frame.batch.order.arrived_at(frame, *where, mask)
         before = all_of.change(frame, where, arrivals, expected, mask, place).astype(np.uint64)
         put(frame, before.reshape(frame.shape) if mask is None else before, mask)
 
@@ -180,7 +211,7 @@ def _arrive(i: Instruction, d: Decoder) -> Effect:
 def _wait(i: Instruction, d: Decoder) -> Effect:
     """`mbarrier.test_wait p, [addr], state` and `.parity p, [addr], parity`."""
     put, address, place = d.result(i.operands[0], "pred"), d.address(i.operands[1]), d.place
-    by_parity = "parity" in i.modifiers
+    by_parity, relaxed = "parity" in i.modifiers, "relaxed" in i.modifiers
     state = d.source(i.operands[2], "u32" if by_parity else "b64")
 
     def run(frame: Frame, mask: Mask) -> None:
@@ -189,6 +220,10 @@ def _wait(i: Instruction, d: Decoder) -> Effect:
         phase = Mbarriers.of(frame.batch).phase(frame, where, mask, place)
         asked = frame.active(frame.regs[state], mask).astype(np.int64)
         over: Any = (phase & 1) != (asked & 1) if by_parity else phase > asked
+        order = frame.batch.order
+        if order is not None and not relaxed:
+            rows = frame.active(frame.flat_index.reshape(frame.shape), mask)
+            order.waited_at(rows[over], where[0][over], where[1][over])
         put(frame, over.reshape(frame.shape) if mask is None else over, mask)
 
     return run
@@ -202,6 +237,8 @@ def arrive_after_copies(i: Instruction, d: Decoder) -> Effect:
     def run(frame: Frame, mask: Mask) -> None:
         where = located(frame, address(frame), mask)
         n = np.full(where[0].size, int(counts), np.int64)
+        if frame.batch.order is not None:
+            frame.batch.order.copies_arrive(frame, *where, mask)
         Mbarriers.of(frame.batch).change(frame, where, n, n * 0, mask, place)
 
     return run

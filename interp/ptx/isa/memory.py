@@ -92,9 +92,12 @@ def store(i: Instruction, d: Decoder) -> Effect:
         values = packed([frame.regs[s] for s in sources], kind, whole)
         if mask is not None:
             values = frame.active(values, mask)
-        frame.batch.memory.store(frame, space, address(frame), values, mask, place)
-        if signal is not None:
+        if signal is None:
+            frame.batch.memory.store(frame, space, address(frame), values, mask, place)
+        else:
             where = located(frame, signal(frame), mask)
+            with frame.batch.signalled(where, 1):
+                frame.batch.memory.store(frame, space, address(frame), values, mask, place, "sent")
             sizes = np.full(where[0].size, whole.itemsize, np.int64)
             Mbarriers.of(frame.batch).complete(frame, where, sizes, mask, place)
 

@@ -19,9 +19,10 @@ def arrive(i: Instruction, d: Decoder) -> Effect:
     """`bar.arrive a, b` counts the threads; `barrier.cluster.arrive` does for a cluster's barrier."""
     place = d.place
     if "cluster" in i.modifiers:
+        relaxed = "relaxed" in i.modifiers
 
         def run_cluster(frame: Frame, mask: Mask) -> None:
-            frame.batch.state["scheduler"].cluster_arrive(frame, mask)
+            frame.batch.state["scheduler"].cluster_arrive(frame, mask, relaxed)
 
         return run_cluster
     number, count = d.source(i.operands[0], "u32"), d.source(i.operands[1], "u32")
@@ -39,23 +40,24 @@ def arrive(i: Instruction, d: Decoder) -> Effect:
 
 @effect("membar", "fence", "griddepcontrol", "pmevent")
 def fence(i: Instruction, d: Decoder) -> Effect:
-    """Memory is in order anyway, and no other grid runs; only tensor maps have to be
-    acquired, and shared memory shown to the asynchronous units."""
+    """Memory is in order anyway, and no other grid runs; only tensor maps have to be acquired. What
+    a fence orders, races tell."""
     if "tensormap::generic" in i.modifiers and "acquire" in i.modifiers:
         return acquire(i, d)
-    if i.modifiers[:2] == ("proxy", "async"):
-        return _between_proxies
+    words = set(i.modifiers)
+    between = "proxy" in words and any(m.split("::")[0] == "async" for m in words)
+    shared = "global" not in words
 
     def run(frame: Frame, mask: Mask) -> None:
-        return None
+        order, races = frame.batch.order, frame.batch.state.get("races")
+        if between and shared:
+            for told in (order, races):
+                if told is not None:
+                    told.fence(frame, mask)
+        elif "mbarrier_init" in words and order is not None:
+            order.publish(frame, mask)
 
     return run
-
-
-def _between_proxies(frame: Frame, mask: Mask) -> None:
-    races = frame.batch.state.get("races")
-    if races is not None:
-        races.fence(frame.active(frame.cta, mask), frame.active(frame.tid, mask))
 
 
 @effect("nanosleep")

@@ -107,8 +107,9 @@ def _read(
     if tensor.fill is not None:
         values[:] = np.frombuffer(tensor.fill, values.dtype)[0]
     values[inside] = memory.load(many, "global", far, tensor.itemsize, inside, place)
-    memory.store(few, "shared", near, values.view(item(CHUNK)), None, place, "engine")
     where = located(frame, bar, lanes)
+    with frame.batch.signalled(where, _nbytes(tensor) // CHUNK):
+        memory.store(few, "shared", near, values.view(item(CHUNK)), None, place, "engine")
     sizes = np.full(where[0].size, _nbytes(tensor), np.int64)
     Mbarriers.of(frame.batch).complete(frame, where, sizes, lanes, place)
 

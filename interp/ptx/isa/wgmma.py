@@ -120,6 +120,9 @@ def _whole(d: Decoder, i: Instruction) -> Effect:
             groups.commit(cta, warpgroup)
         else:
             groups.wait(frame.batch, cta, warpgroup, left)
+            order = frame.batch.order
+            if order is not None:
+                order.products_waited(cta, warpgroup, groups.done[cta, warpgroup])
 
     return run
 
