@@ -214,12 +214,11 @@ def note_writer(cell: Cell, index: Any, size: int, program: Any) -> None:
 def mark(cell: Cell, index: Any, size: int, flags: Any) -> None:
     """Elements that may hold anything."""
     cell.settle(size)
-    at = _granules(cell, index, size)
-    flags = np.broadcast_to(np.asarray(flags, np.uint8), index.shape)[..., None]
-    on = np.broadcast_to(flags != 0, at.shape)
-    cell.low[at] = np.where(on, -np.inf, cell.low[at])
-    cell.high[at] = np.where(on, np.inf, cell.high[at])
-    cell.flags[at] |= flags
+    flags = np.broadcast_to(np.asarray(flags, np.uint8), index.shape)
+    on = flags != 0
+    at = _granules(cell, index[on], size)
+    cell.low[at], cell.high[at] = -np.inf, np.inf
+    np.bitwise_or.at(cell.flags, at, flags[on][..., None])  # several may name one element
 
 
 def update(cell: Cell, index: Any, x: Ranged, combine: str) -> Any:
@@ -244,6 +243,8 @@ def update(cell: Cell, index: Any, x: Ranged, combine: str) -> Any:
         _begin(cell, index, before)
     else:
         _extend(cell, index, x, before, combine)
+        nan = np.isnan(x.lows) | np.isnan(widened(x.value, kind)) | np.isnan(before)
+        mark(cell, index, size, np.where(nan, UNDECIDED, 0))
     old = atomics.read_modify_write(memory, index, x.value, combine)
     if combine == "add":
         _add(cell, index, x, widened(memory[index], kind))
@@ -254,7 +255,8 @@ def update(cell: Cell, index: Any, x: Ranged, combine: str) -> Any:
 
 
 def _extend(cell: Cell, index: Any, x: Ranged, before: Any, combine: str) -> None:
-    """Extremes do not depend on the order, and are monotone."""
+    """Extremes do not depend on the order, and are monotone, but for NaNs: they are compared by
+    their bits, and nobody promises the sign of a NaN."""
     for ends, given in ((cell.low, x.lows), (cell.high, x.highs)):
         ends[index] = np.where(np.isnan(ends[index]), before, ends[index])
         ufunc = np.fmax if combine == "max" else np.fmin

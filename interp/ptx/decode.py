@@ -19,6 +19,7 @@ from blockstep.interp.ptx import flow, survey
 from blockstep.interp.ptx.faults import Place
 from blockstep.interp.ptx.frame import Bits, Frame
 from blockstep.interp.ptx.isa.arith import kept
+from blockstep.interp.ptx.isa.moves import read_by_prmt
 from blockstep.interp.ptx.isa.registry import (
     WIDTH,
     Form,
@@ -157,7 +158,7 @@ class Decoder(Operands):
         return self._compute(i, found)
 
     def _compute(self, i: Instruction, form: Form) -> Plain:
-        given = [*flow_parts(i.operands[1:])]
+        given = read_by_prmt(i) if i.opcode == "prmt" else [*flow_parts(i.operands[1:])]
         types = form.sources[: len(form.sources) - form.takes_carry]
         if len(given) != len(types):
             self.fail(f"{i.name} with {len(given)} sources")

@@ -62,17 +62,27 @@ TAIL = """
 if __name__ == "__main__":
     print(agree(kernel, GRID, *arguments(), batch=BATCH, seed=SEED))
 """
+CLIMBING = """
+
+if __name__ == "__main__":
+    given = [np.zeros(a.shape, a.dtype) if isinstance(a, Empty) else a for a in arguments()]
+    climb = triton.verify(kernel, given, grid=GRID, **LAUNCH)
+    print(climb, *climb.findings, sep="\\n")
+    raise SystemExit(climb.disagrees)
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Source text of a kernel named `kernel`, its grid and how its arguments are made."""
+    """Source text of a kernel named `kernel`, its grid and how its arguments are made. With launch
+    options it is a case for the ladder."""
 
     kernel: str
     grid: tuple[int, ...]
     arguments: tuple[str, ...]  # lines of `arguments()` in order, the last one returns
     batch: int | None = None
     seed: int = 0
+    launch: tuple[tuple[str, Any], ...] = ()
 
     def script(self, title: str = "A kernel that the fuzzer wrote.") -> str:
         """A runnable file."""
@@ -80,8 +90,9 @@ class Case:
         return (
             HEAD.format(title=title)
             + f"{self.kernel}\n\nGRID = {self.grid!r}\nBATCH = {self.batch!r}\n"
-            + f"SEED = {self.seed}\n\n\n"
-            + f"def arguments():\n    random = np.random.default_rng(1)\n{made}{TAIL}"
+            + f"SEED = {self.seed}\nLAUNCH = {dict(self.launch)!r}\n\n\n"
+            + f"def arguments():\n    random = np.random.default_rng(1)\n{made}"
+            + (CLIMBING if self.launch else TAIL)
         )
 
     def run(self) -> Outcome:

@@ -18,7 +18,6 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = SIGNED + UNSIGNED
 KINDS = ("int1", *INTEGERS, *FLOATS)
 BITS = {k: int("".join(filter(str.isdigit, k))) for k in KINDS}
-MOST_ELEMENTS = 128
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 COMBINES = ("add", "least", "second", "mixed")  # jit functions that every case has
 
@@ -307,7 +306,7 @@ class Expressions:
             half = (shape[0] // 2,)
             x, y = self.make(kind, half, depth), self.make(kind, half, depth)
             return f"tl.cat({x}, {y}, can_reorder=True)"
-        if shape == (16, 16) and kind == "float32":
+        if shape in ((16, 16), (32, 32)) and kind == "float32":
             source = self.random.choice(["float16", "float32"])
             x, y = self.make(source, shape, depth), self.make(source, shape, depth)
             more = ', input_precision="ieee"' if source == "float32" else ""

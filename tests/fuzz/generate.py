@@ -20,7 +20,9 @@ MOST_ATOMICS = 3  # of a kernel
 
 @dataclass(slots=True)
 class Generator(Accesses):
-    """Writes one case."""
+    """Writes one case. `large`: blocks of many elements, which several warps share."""
+
+    large: bool = False
 
     def case(self) -> Case:
         """A kernel, its grid and its arguments."""
@@ -52,12 +54,24 @@ class Generator(Accesses):
 
     def _shapes(self) -> list[Shape]:
         random = self.random
+        if self.large:
+            return self._large_shapes()
         if random.random() < 0.04:
             return [(), (16,), (16, 16)]
         if random.random() < 0.55:
             return [(), (random.choice([1, 2, 4, 8, 16, 32]),)]
         m, n = random.choice([1, 2, 4, 8]), random.choice([1, 2, 4, 8])
         return [(), (m,), (n,), (m, n), (n, m)] + ([(m, 2, n)] if random.random() < 0.2 else [])
+
+    def _large_shapes(self) -> list[Shape]:
+        random = self.random
+        pick = random.random()
+        if pick < 0.3:
+            return [(), (n := random.choice([16, 32]),), (n, n)]
+        if pick < 0.6:
+            return [(), (random.choice([64, 128, 256, 512]),)]
+        m, n = random.choice([2, 16, 32, 64]), random.choice([4, 16, 32])
+        return [(), (m,), (n,), (m, n), (n, m)]
 
     def _preamble(self) -> None:
         terms = "p = tl.program_id(0)"

@@ -227,6 +227,18 @@ def test_atomic_sums_hold_in_any_order_of_instances() -> None:
     assert bounded(kernels.column_sums, (32,), counts, zero, 16, BLOCK=16)["out"].certain.all()
 
 
+def test_the_sign_of_a_nan_leaves_an_atomic_minimum_undecided() -> None:
+    x, out = np.array([np.nan, 1, 1], F32), np.array([2, np.nan, 2], F32)
+    bounds = bounded(kernels.least, (3,), x, out, BLOCK=1)["out"]
+    assert bounds.undecided.tolist() == [True, True, False]
+
+
+def test_one_lane_in_doubt_leaves_the_element_of_several_undecided() -> None:
+    x, out = np.array([0, 5, 5, 0, 5, 5, 5, 5], F32), np.zeros(4, np.int32)
+    bounds = bounded(kernels.whole_parts, (1,), x, out, BLOCK=8)["out"]
+    assert bounds.undecided.tolist() == [True, True, False, False]
+
+
 def test_what_tickets_decide_is_ordered() -> None:
     bounds = bounded(kernels.tickets, (4,), np.zeros(1, np.int32), np.zeros(4, np.int32))
     verdict = bounds.judge("out", np.array([3, 2, 1, 0], np.int32))

@@ -163,6 +163,13 @@ def test_a_register_that_nobody_wrote_is_told() -> None:
     assert run("mov.u32 %r9, 1; add.u32 %r1, %r0, %r9;").faults == []
 
 
+def test_bytes_of_a_register_that_nobody_wrote_may_be_left_where_they_are() -> None:
+    assert run("prmt.b32 %r1, %r0, %r9, 0x3210U;").faults == []
+    assert run("prmt.b32 %r1, %r9, %r0, 0x7654U;").faults == []
+    assert kinds(run("prmt.b32 %r1, %r0, %r9, 0x4210U;")) == ["uninitialised"]
+    assert kinds(run("mov.u32 %r2, 0; prmt.b32 %r1, %r0, %r9, %r2;")) == ["uninitialised"]
+
+
 def test_global_memory_that_the_host_never_wrote_is_uninitialised() -> None:
     with blockstep.check():
         x = np.empty(32, np.uint32)

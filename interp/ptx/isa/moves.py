@@ -22,6 +22,7 @@ from blockstep.interp.ptx.isa.registry import (
     instruction,
     unsigned,
 )
+from blockstep.interp.ptx.syntax import Immediate
 
 # The byte of {b, a} that each byte of d takes, the lowest first, by the two low bits of c.
 MODES = {
@@ -51,6 +52,17 @@ def prmt(i: Instruction) -> Form:
         return same("b32", 3, permuted)
     selectors = _SELECTORS[mode]
     return same("b32", 3, lambda a, b, c: permuted(a, b, selectors[c & np.uint32(3)]))
+
+
+def read_by_prmt(i: Instruction) -> list[Any]:
+    """The sources, with 0 for a register of which a constant selector takes no byte: LLVM puts
+    one there that nothing has written."""
+    a, b, c = i.operands[1:]
+    if isinstance(c, Immediate) and i.name == "prmt.b32":
+        taken = {c.value >> 4 * k & 4 for k in range(4)}
+        a = a if 0 in taken else Immediate(0)
+        b = b if 4 in taken else Immediate(0)
+    return [a, b, c]
 
 
 def permuted(a: Bits, b: Bits, selector: Bits) -> Any:
