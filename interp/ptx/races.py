@@ -198,7 +198,7 @@ class SharedRaces:
         self.wrote_at[look.granules] = look.site
 
     def _product(self, look: _Look) -> None:
-        """wgmma reads until its group is waited for."""
+        """a wgmma reads until its group is waited for."""
         before = self._check_read(look)
         if before.any():
             self._check_fences(look, before)
@@ -216,7 +216,7 @@ class SharedRaces:
         )  # fmt: skip
         wrong &= key != 0
         look.tell_if(
-            wrong, "async", "wgmma reads what a thread wrote, and no fence", key & _WHO,
+            wrong, "async", "a wgmma reads what a thread wrote, unfenced", key & _WHO,
             self.wrote_at,
         )  # fmt: skip
 
