@@ -40,6 +40,10 @@ class KeepsCalls(Exception):
     """The IR of the front end has calls, which the pass `inline` does away with."""
 
 
+_OWN = (TritonError, Deadlock, ArithmeticError, ValueError, TypeError, AssertionError)
+"""What a kernel that does not run raises: a `device_assert` that fails is an AssertionError."""
+
+
 @contextlib.contextmanager
 def silent() -> Iterator[None]:
     """What a kernel prints on a rung is printed by the launch itself, once."""
@@ -65,7 +69,7 @@ class Step:
         with session.using(quiet), silent():
             try:
                 execution.execute(machine, launch.function.body, launch.bound, quiet)
-            except (TritonError, Deadlock, ArithmeticError, ValueError, TypeError) as error:
+            except _OWN as error:
                 raise NotRun(f"the kernel itself ends in {error_text(error)}") from error
         return Ran()
 
