@@ -30,8 +30,9 @@ import numpy as np
 import blockstep as triton
 import blockstep.language as tl
 from benchmarks.grid import add, histogram, matmul, softmax
-from blockstep.interp.ptx.decode import decoded
+from blockstep.interp.ptx.decode import decoded, decoded_for_host
 from blockstep.interp.ptx.host import stretches
+from blockstep.interp.ptx.host.build import built
 from tests.ptx.compiled import Compiled, compiled
 
 rng = np.random.default_rng(0)
@@ -178,6 +179,7 @@ def measure(make: Callable[[], Row], repeat: int) -> dict[str, Any]:
         "decode": min(took for took, _ in decodes),
     }
     _run(row, "plain")
+    built.cache_clear(), decoded_for_host.cache_clear()
     first, found["thread_instructions"] = _run(row, "host")  # makes the code
     times: dict[str, list[float]] = {side: [] for side in SIDES}
     for _ in range(repeat):

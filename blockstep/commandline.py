@@ -24,7 +24,8 @@ COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, DEBUG, DUMP, PROFILE, PTX, E
 # Options that take a value, of any command that runs a script: what follows one is no script.
 WITH_VALUE = frozenset(
     "--only --skip --kernel --launch --max-findings --seed --seeds --program --programs --json "
-    "--sarif --allow --write-allow --shrink --fail-on --target --machine --after --lines".split()
+    "--sarif --allow --write-allow --shrink --fail-on --target --machine --after --lines "
+    "--compiler --triton-python".split()
 )
 
 

@@ -61,6 +61,7 @@ class Storage:
         "_written",
         "base",
         "data",
+        "internal",
         "name",
         "nbytes",
         "owner",
@@ -74,6 +75,7 @@ class Storage:
         self.base, self.nbytes, self.owner = memory.base, memory.nbytes, memory.owner
         self.readonly = memory.readonly
         self.name = name
+        self.internal = False  # no memory that the source could know: scratch, variables of code
         self.views: list[View] = []
         self.shadow: dict[
             str, Any
@@ -207,14 +209,17 @@ class AddressSpace:
         at = self.storages.index(storage)
         del self.storages[at], self._bases[at]
 
-    def add_array(self, array: Any, name: str = "") -> Storage:
-        """The storage behind a host array, as part of this space and known to the registry."""
+    def add_array(self, array: Any, name: str = "", internal: bool = False) -> Storage:
+        """The storage behind a host array, as part of this space and known to the registry.
+        `internal`: one of the machine's own, which no source reads or writes."""
         memory = memory_of(array)
         held = self.holding(memory)
         if held is not None:
             return held
         registry.register(array)
-        return self.add(Storage(memory, name))
+        made = Storage(memory, name)
+        made.internal = internal
+        return self.add(made)
 
     def holding(self, memory: Memory) -> Storage | None:
         """The storage of this space that has all of `memory`."""

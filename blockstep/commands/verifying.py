@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,10 @@ from blockstep.findings import Filters, Report, Severity
 from blockstep.runtime import factories
 
 if TYPE_CHECKING:
-    from blockstep.runtime.ladder import Climb
+    from blockstep.runtime.ladder import Climb, Launch, Rung
+
+
+_COMPILER = "whose code is run: ours after every pass, or that of the Triton that is installed"
 
 
 def _arguments(sub: argparse.ArgumentParser) -> None:
@@ -31,6 +35,8 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--shrink", metavar="FILE", help="write a small reproducer of the first launch that differs"
     )
+    sub.add_argument("--compiler", choices=("ours", "triton"), default="ours", help=_COMPILER)
+    sub.add_argument("--triton-python", metavar="PATH", help="the interpreter that has Triton")
     sub.add_argument("--passes", action="store_true", help="show passes that change nothing, too")
 
 
@@ -65,6 +71,10 @@ def _verify(told: Any) -> int:
     teller = _Teller(report, lines, told.passes)
     verifier = Verifier(judges=filters.judges, told=teller, before=current_launcher())
     verifier.shrinks = told.shrink or ""
+    if told.compiler == "triton":
+        if told.shrink:
+            raise ValueError("--shrink makes reproducers for our compiler, not for Triton's")
+        verifier.more, verifier.ours = _triton(told.triton_python), False
     register_launcher(verifier)
     with factories.factories:
         status = execute(told)
@@ -78,6 +88,19 @@ def _verify(told: Any) -> int:
         print(f"the script failed: exit status {status}", file=sys.stderr)
     compared = bool(verifier.climbs) and all(c.compared or c.disagrees for c in verifier.climbs)
     return report.exit_code(status != 0 or not compared)
+
+
+def _triton(python: str | None) -> Callable[[Launch], list[Rung]]:
+    """The rung of the Triton that an interpreter has. Raises ValueError where it has none."""
+    from blockstep.runtime.foreign import VARIABLE, NoTriton, Triton
+    from blockstep.runtime.ladder.triton import TritonPtx
+
+    triton = Triton(python)
+    try:
+        print(f"Triton {triton.version}", file=sys.stderr)
+    except NoTriton as none:
+        raise ValueError(f"{none}; name one with --triton-python or {VARIABLE}") from none
+    return lambda launch: [TritonPtx(triton)]
 
 
 def _write(data: dict[str, Any], told: Any) -> None:
@@ -94,5 +117,13 @@ VERIFY = Command(
     "run each launch on every machine and after every pass; exit 1 if one differs",
     _arguments,
     _verify,
-    late=("--kernel", "--launch", "--passes", "--json", "--fail-on"),
+    late=(
+        "--kernel",
+        "--launch",
+        "--passes",
+        "--json",
+        "--fail-on",
+        "--compiler",
+        "--triton-python",
+    ),
 )

@@ -23,6 +23,7 @@ def disagrees(event: Disagrees) -> Words:
     element = element_text(event.argument, event.element)
     limits = event.limits
     allowed = f"; {limits[0]} to {limits[1]} would be right" if limits else ""
+    verb = "differs" if event.count == 1 else "differ"
     part = f"{event.count} of {plural(event.total, 'element')}"
     made = "what is stored here"
     if event.rewritten:
@@ -36,7 +37,7 @@ def disagrees(event: Disagrees) -> Words:
         label=made,
         facts=kept(
             who(event),
-            argument_fact(event.argument, f"{part} differ{allowed}"),
+            argument_fact(event.argument, f"{part} {verb}{allowed}"),
             *[f"the machine found {text}" for text in event.said],
             *_suspected(event.suspect),
         ),
@@ -90,9 +91,10 @@ def pass_broke(event: PassBroke) -> Words:
 
 def undecided(event: Undecided) -> Words:
     """Neither right nor wrong."""
+    verb = "differs" if event.count == 1 else "differ"
     return Words(
-        message=f"{plural(event.count, 'element')} differ {_on(event.rung)}, and nobody can say "
-        "whether they may",
+        message=f"{plural(event.count, 'element')} {verb} {_on(event.rung)}, and nobody can say "
+        f"whether {'it' if event.count == 1 else 'they'} may",
         facts=kept(event.why),
         notes=("choose inputs that decide: small integers are exact, and ties are far",),
         count=event.count,

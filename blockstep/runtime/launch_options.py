@@ -69,6 +69,7 @@ def split_options(
     A name that is both goes to the kernel and is an option too, as in Triton."""
     options, named = dict(DEFAULTS), {}
     options["arch"] = knobs.runtime.override_arch
+    options["enable_fp_fusion"] = knobs.language.default_fp_fusion
     parameters = frozenset(function.arg_names)
     for key, value in kwargs.items():
         if key in parameters:

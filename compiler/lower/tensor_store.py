@@ -8,6 +8,7 @@ wants that memory next begins with a barrier, to which that lane comes after it 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from blockstep.compiler.layouts.shared import boxes
@@ -15,7 +16,7 @@ from blockstep.compiler.layouts.staging import box_lengths, most_rounds
 from blockstep.compiler.lower import convert, lanes
 from blockstep.compiler.lower.core import Lowering, lowers
 from blockstep.compiler.lower.tensor_map import coordinates, moved, pieces
-from blockstep.ir import Layout, Operation
+from blockstep.ir import Operation
 from blockstep.language import types as ty
 
 _ROW = 1024  # bytes after which a swizzle begins anew
@@ -30,7 +31,7 @@ def _tensor_store(lw: Lowering, operation: Operation) -> None:
     element: ty.dtype = made.attributes["element"]
     shape, width = value.type.shape, made.attributes["width"]
     box = box_lengths(shape, element.itemsize, width)
-    bits = _rounds(lw, lw.layout(value), box, element.itemsize)
+    bits = _rounds(lw, operation, box, element.itemsize)
     rounds = convert.Rounds(lw.layout(value), bits)
     part = *shape[:-1], shape[-1] >> len(bits)
     shared = boxes(part, element.itemsize, width)
@@ -50,16 +51,28 @@ def _tensor_store(lw: Lowering, operation: Operation) -> None:
         _start(lw, operation, (part, box, column), place, first, last and told["settled"])
 
 
-def _rounds(lw: Lowering, layout: Layout, box: tuple[int, ...], size: int) -> list[int]:
+def _rounds(lw: Lowering, operation: Operation, box: tuple[int, ...], size: int) -> list[int]:
     """The columns go in as few rounds as there is room for: as much as there is in any case, or was
-    taken by what is over."""
-    free = [b.size for b in lw.plan.buffers if b.last < lw.position]
+    taken by what is over (and not older than a loop that this stands in, which needs it again)."""
+    layout = lw.layout(operation.operands[1])
+    loops = list(_loops(lw, operation))
+    over = [b for b in lw.plan.buffers if b.last < lw.position]
+    free = [b.size for b in over if not any(b.first < start <= b.last for start in loops)]
     room = max([convert.ROOM, *free])
     found = most_rounds(layout, box[-1])
     needed = 0
     while needed < len(found) and layout.numel * size >> needed > room:
         needed += 1
     return found[:needed]
+
+
+def _loops(lw: Lowering, operation: Operation) -> Iterator[int]:
+    """Where the loops begin that an operation stands in."""
+    region = operation.parent
+    while region is not None and isinstance(region.parent, Operation):
+        if region.parent.name in ("for", "while"):
+            yield lw.positions[region.parent] + 1
+        region = region.parent.parent
 
 
 def _fence(settled: bool) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from blockstep.compiler.analysis import Hint, analyse
 from blockstep.compiler.layouts.shared import SharedLayout, boxes
 from blockstep.compiler.layouts.staging import can_be_cut
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.compiler.passes.ordering import WRITES, pointer_of, roots_of
 from blockstep.ir import Function, Operation, Region, Value
 from blockstep.language import types as ty
@@ -42,8 +43,9 @@ class Engine:
             return
         facts = analyse(function, self.hints, trust_dividends=True)
         for operation in found:
-            if _straight(operation, facts):
+            if left() and _straight(operation, facts):
                 operation.attributes["engine"] = True
+                spend(operation)
 
 
 def _straight(operation: Operation, facts: Mapping[Value, Any]) -> bool:

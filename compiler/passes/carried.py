@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.ir import FOR, IF, WHILE, Function, Operation, Region, Value
 from blockstep.language.op import Op
 
@@ -39,19 +40,23 @@ def _branches(operation: Operation) -> None:
     """Both ways give the same."""
     first, second = (region.terminator.operands for region in operation.regions)
     for result, one, other in zip(operation.results, first, second, strict=True):
-        if one is other:
+        if one is other and result.uses and left():
             result.replace_with(one)
+            spend(operation)
 
 
 def _for(loop: Operation) -> bool:
     (body,) = loop.regions
     changed = False
     for number, argument in enumerate(body.arguments[1:]):
-        before = loop.operands[3 + number]
-        if argument.uses and _stays(body.terminator.operands[number], {argument, before}, {}):
+        before, result = loop.operands[3 + number], loop.results[number]
+        used = result.uses or [use for use in argument.uses if use != (body.terminator, number)]
+        stays = _stays(body.terminator.operands[number], {argument, before}, {})
+        if used and stays and left():
             argument.replace_with(before)
             body.terminator.set_operand(number, argument)
-            loop.results[number].replace_with(before)
+            result.replace_with(before)
+            spend(loop)
             changed = True
     return changed
 
@@ -63,16 +68,19 @@ def _while(loop: Operation) -> bool:
     known = dict(zip(body.arguments, passed, strict=True))
     for number, argument in enumerate(test.arguments):
         before = loop.operands[number]
-        if argument.uses and _stays(body.terminator.operands[number], {argument, before}, known):
+        stays = _stays(body.terminator.operands[number], {argument, before}, known)
+        if stays and argument.uses and left():
             argument.replace_with(before)
             body.terminator.set_operand(number, before)
+            spend(loop)
             changed = True
     passed = test.terminator.operands[1:]
     for value, argument, result in zip(passed, body.arguments, loop.results, strict=True):
-        if not _is_inside(value, loop):
+        if not _is_inside(value, loop) and (argument.uses or result.uses) and left():
             changed |= bool(argument.uses)
             argument.replace_with(value)
             result.replace_with(value)
+            spend(loop)
     return changed
 
 

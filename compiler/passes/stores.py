@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from blockstep.compiler.layouts.staging import box_lengths, can_be_cut, most_rounds, widths
 from blockstep.compiler.passes.boxes import Box, box_of
 from blockstep.compiler.passes.fold import constant_of
+from blockstep.compiler.passes.fuel import left, spend
 from blockstep.compiler.passes.maps import map_of, parent_of
 from blockstep.compiler.passes.ordering import READS, STORES, WRITES, orders, pointer_of, roots_of
 from blockstep.ir import TENSOR_REDUCE, TENSOR_STORE, Function, Layout, Operation, Value
@@ -41,11 +42,11 @@ class Stores:
         """Rewrites the stores that the engine can do."""
         if self.capability < _FIRST:
             return
-        found = [
-            made
-            for operation in list(function.walk())
-            if _may_be_one(operation) and (made := self._written(operation)) is not None
-        ]
+        found = []
+        for operation in list(function.walk()):
+            if left() and _may_be_one(operation):
+                made = self._written(operation)
+                found += [] if made is None else [made]
         if found:
             _order(function, found)
 
@@ -70,6 +71,7 @@ class Stores:
             made.results[0].layout = held.layout
         made.insert_before(store)
         store.erase()
+        spend(store)
         return made
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from blockstep.interp.ptx.batch import Batch
+from blockstep.interp.ptx.faults import Place
 from blockstep.interp.ptx.frame import LANES, Bits, Frame
 from blockstep.interp.ptx.program import TRASH, End
 
@@ -59,8 +60,11 @@ class Gates:
         if "warp" in i.modifiers:
             return self._warp_barrier(end, frame, members)
         if "cluster" in i.modifiers:
+            if "aligned" in i.modifiers:
+                self.check_aligned(frame, end.place)
             return self._cluster_wait(end, frame, members)
-        self._check_aligned(end, frame)
+        if i.opcode == "bar" or "aligned" in i.modifiers:
+            self.check_aligned(frame, end.place)
         number, count = (None if s is None else frame.regs[s] for s in end.operands[:2])
         full = count is None or (count.size == 1 and int(count.flat[0]) == self.threads)
         alike = full and (number is None or number.size == 1) and "red" not in i.modifiers
@@ -79,11 +83,9 @@ class Gates:
         """Whether threads of these CTAs are at a gate."""
         return any(key // NUMBERS in ctas for key in self.arrived)
 
-    def _check_aligned(self, end: End, frame: Frame) -> None:
-        i = end.instruction
-        assert i is not None
-        aligned = i.opcode == "bar" or "aligned" in i.modifiers
-        if not aligned or not frame.flat or frame.warps.present is None:
+    def check_aligned(self, frame: Frame, place: Place) -> None:
+        """Tell of warps of which not all lanes that are left have come."""
+        if not frame.flat or frame.warps.present is None:
             return
         alive = (self.pc.reshape(self.batch.ctas, self.threads) < self.done)[frame.warps.cta]
         row = frame.warps.warp[:, None] * LANES + np.arange(LANES)
@@ -93,7 +95,7 @@ class Gates:
         if missing.any():
             self.batch.report(
                 frame, "barrier", "a part of a warp at an aligned barrier",
-                np.ones((1, 1), bool), None, end.place,
+                np.ones((1, 1), bool), None, place,
             )  # fmt: skip
 
     def arrive(self, frame: Frame, keys: Bits, count: Bits | None, place: Any) -> None:

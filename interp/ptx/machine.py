@@ -33,6 +33,7 @@ from blockstep.interp.ptx.tensor_map import TensorMap
 
 THREADS = 1 << 14  # of a batch, where nothing else decides
 _SHARED_BYTES = 64 << 20  # of a batch
+_GRANULES = 1 << 20  # of shared memory, of a batch whose races are judged by happens-before
 _RESIDENT = 2048  # threads of a multiprocessor
 PROCESSORS = 132
 
@@ -105,6 +106,8 @@ def _batch_size(
     if program.polls:
         wanted = max(wanted, PROCESSORS * max(_RESIDENT // threads, 1))
     memory = program.layout.shared + shared
+    if memory and program.by_order and not program.polls:  # a shadow of some numbers a granule
+        wanted = min(wanted, max(_GRANULES * program.granule // memory, 1))
     if memory:
         wanted = min(wanted, max(_SHARED_BYTES // memory, 1))
     return -(-wanted // together) * together
@@ -149,7 +152,7 @@ class _Launch:
         skip = -base % max(variable.alignment, 16)
         array = memory[skip : skip + size]
         self._arrays.append((memory, array))
-        self.space.add_array(memory, variable.name)
+        self.space.add_array(memory, variable.name, internal=True)
         return base + skip
 
     def _fill(self, name: str, variable: Variable) -> None:

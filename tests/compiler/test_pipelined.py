@@ -53,6 +53,40 @@ def test_the_copy_engine_does_not_read_what_the_kernel_stores() -> None:
 
 
 @triton.jit
+def made(a, b, c, start, K, BK: tl.constexpr, TURNS: tl.constexpr, AGAIN: tl.constexpr):
+    left = tl.make_tensor_descriptor(a + start, [64, K], [K, 1], [64, BK])
+    right = tl.make_tensor_descriptor(b, [K, 64], [64, 1], [BK, 64])
+    sums = tl.make_tensor_descriptor(c, [64, 64], [64, 1], [64, 64])
+    for turn in range(TURNS):
+        acc = tl.zeros((64, 64), tl.float32)
+        for k in range(0, K, BK):
+            if AGAIN:
+                left = tl.make_tensor_descriptor(a + k, [64, K], [K, 1], [64, BK])
+            acc = tl.dot(left.load([0, k]), right.load([k, 0]), acc)
+        sums.store([turn * 64, 0], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize(
+    ("start", "again", "maps"),
+    [(16, False, 3), (4, False, 2), (16, True, 2)],
+    ids=["aligned", "a base that may not be", "another one in each turn of the inner loop"],
+)
+def test_maps_of_the_kernel_are_made_once_ahead_of_the_loops(
+    start: int, again: bool, maps: int
+) -> None:
+    """Of the arrays that the engine can find; loads of others stay what they were."""
+    given = half(64, 256), half(256, 64), half(64, 64), start, 256, 64, 4, again
+    code = compiled(made, given)
+    found = names(code.placed)
+    assert found.count("tensor_map") == maps and code.module.scratch == 128 * maps
+    last = max(i for i, name in enumerate(found) if name == "tensor_map")
+    assert last < found.index("for")
+    assert found.count("tensor_store") == 1
+    copied = {op.operands[4] for op in code.placed.walk() if op.name == "tensor_copy"}
+    assert len(copied) == maps - 1
+
+
+@triton.jit
 def waiting(flag, out, N: tl.constexpr):
     seen = tl.load(flag, volatile=True)
     if seen > 0:

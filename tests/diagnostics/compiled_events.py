@@ -37,7 +37,7 @@ COMPILED: list[tuple[Event, str, Severity, str]] = [
         ),
         "compiler",
         Severity.ERROR,
-        "1 of 64 elements differ; 0.99 to 1.01 would be right",
+        "1 of 64 elements differs; 0.99 to 1.01 would be right",
     ),
     (
         CompiledFault(span=HERE, rung="ptx", fault="race", what="two warps, one slot"),

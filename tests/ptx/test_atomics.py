@@ -110,3 +110,22 @@ def test_an_atomic_outside_of_an_array_changes_nothing() -> None:
     body = "mov.u32 %r2, 1; add.u64 %d3, %d0, %d16; red.global.add.u32 [%d3+4], %r2;"
     assert kinds(run(body, x)) == ["out-of-bounds"]
     assert x.tolist() == [0] + [1] * 31
+
+
+@pytest.mark.parametrize("type", ["u32", "s32"])
+def test_many_lanes_at_a_few_elements_see_the_sums_before_them(type: str) -> None:
+    counts, seen = np.array([0xFFFFFFF0, 5, 7], np.uint32), np.zeros(128, np.uint32)
+    body = f"""
+    rem.u32 %r2, %r0, 3;
+    mul.wide.u32 %d2, %r2, 4;
+    add.u64 %d2, %d0, %d2;
+    mul.lo.u32 %r3, %r0, %r0;
+    atom.global.add.{type} %r4, [%d2], %r3;
+    add.u64 %d3, %d1, %d16;
+    st.global.u32 [%d3], %r4;"""
+    expected, olds = counts.tolist(), []
+    for lane in range(128):
+        olds.append(expected[lane % 3])
+        expected[lane % 3] = (expected[lane % 3] + lane * lane) % 2**32
+    assert run(body, counts, seen, threads=128).faults == []
+    assert (counts.tolist(), seen.tolist()) == (expected, olds)

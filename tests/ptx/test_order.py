@@ -205,6 +205,19 @@ def _report(body: str) -> Report:
     return run(BEGIN + body, np.zeros(1024, np.uint32), threads=64)
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_each_of_many_mbarriers_counts_its_own_copy(waits: bool) -> None:
+    names = range(47)
+    body = ".shared .align 8 .b8 bars[376]; .shared .align 128 .b8 boxes[12032]; "
+    body += "".join(init(f"bars+{8 * n}", 1) for n in names) + "bar.sync 0; "
+    for n in names:
+        load = LOAD.replace("[bar]", f"[bars+{8 * n}]").replace("[memory]", f"[boxes+{256 * n}]")
+        body += load + (wait(f"bars+{8 * n}", 0, f"w{n}") if waits or n < 46 else "")
+        body += f"ld.shared.u32 %r1, [boxes+{256 * n}]; "
+    body += wait(f"bars+{8 * 46}", 0, "last")
+    assert found(body) == ([] if waits else ["async"])
+
+
 # cp.async and mbarriers
 
 COPY = "add.u64 %d3, %d0, %d16; cp.async.ca.shared.global [%r4], [%d3], 4; "

@@ -96,6 +96,19 @@ def test_the_kernel_has_its_code() -> None:
         kernel.asm["ttgir"]
 
 
+@triton.jit
+def multiply_add(x_ptr):
+    tl.store(x_ptr, tl.load(x_ptr) * 1.5 + 1.0)
+
+
+def test_the_default_of_contraction_is_a_knob(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones(1, np.float32)
+    assert "fma.rn" in multiply_add.warmup(x, grid=(1,)).asm["ptx"]
+    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
+    assert "fma.rn" not in multiply_add.warmup(x, grid=(1,)).asm["ptx"]
+    assert "fma.rn" in multiply_add.warmup(x, grid=(1,), enable_fp_fusion=True).asm["ptx"]
+
+
 def test_a_warmup_compiles_and_runs_nothing() -> None:
     x = np.ones(8, np.float32)
     out = np.zeros(8, np.float32)

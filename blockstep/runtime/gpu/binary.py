@@ -104,11 +104,6 @@ class Binary:
             raise ValueError(f"{self.name}: the fault record is the last parameter")
 
     @property
-    def passed(self) -> tuple[Param, ...]:
-        """The parameters that are of the launch's arguments, without the hidden ones."""
-        return tuple([p for p in self.parameters if p.name not in (FAULTS, SCRATCH, NULL)])
-
-    @property
     def has_faults(self) -> bool:
         """Whether the last parameter is the fault record."""
         return bool(self.parameters) and self.parameters[-1].name == FAULTS

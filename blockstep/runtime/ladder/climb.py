@@ -11,6 +11,7 @@ from blockstep.findings import Finding
 from blockstep.runtime.ladder.compiling import Made, PassFailed, made_for
 from blockstep.runtime.ladder.judging import judged
 from blockstep.runtime.ladder.launch import Launch
+from blockstep.runtime.ladder.machines import Step
 from blockstep.runtime.ladder.memory import Image
 from blockstep.runtime.ladder.outcome import Climb, Outcome, Status
 from blockstep.runtime.ladder.reporting import doubt_of, finding_of
@@ -23,16 +24,18 @@ FAULTY = "the source has an error"
 
 
 def climb(
-    launch: Launch, more: Iterable[Rung] = (), made: Made | None = None, explains: bool = True
-) -> Climb:
-    """Every rung of a launch, then `more`. Memory is afterwards as it was before. Unless it
-    `explains`, nobody looks for who is to blame, and there are no findings.
+    launch: Launch, more: Iterable[Rung] = (), made: Made | None = None, explains: bool = True,
+    ours: bool = True,
+) -> Climb:  # fmt: skip
+    """Every rung of a launch, then `more`; without `ours`, those of our compiler and of the device
+    are left out. Memory is afterwards as it was before. Unless it `explains`, nobody looks for who
+    is to blame, and there are no findings.
 
     The first rung that runs is what the others are held to; after one that differs none is run."""
     started = time.perf_counter()
     climbing = _Climbing(launch, made or made_for(launch), explains)
     try:
-        for rung in climbing.rungs(more):
+        for rung in climbing.rungs(more, ours):
             if not climbing.take(rung):
                 break
     finally:
@@ -56,9 +59,9 @@ class _Climbing:
     outcomes: list[Outcome] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
-    def rungs(self, more: Iterable[Rung]) -> Iterator[Rung]:
+    def rungs(self, more: Iterable[Rung], ours: bool) -> Iterator[Rung]:
         """In order."""
-        yield from rungs_of(self.launch, self.made)
+        yield from rungs_of(self.launch, self.made) if ours else (Step(),)
         yield from more
 
     def take(self, rung: Rung) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,28 +153,38 @@ class Ptx:
 
     def run(self, launch: Launch) -> Ran:
         """Raises NotRun for what the compiler or the machine lacks, Broken for a trap."""
-        touched = Touched(launch.bound.space)
-        try:
-            binary = self.made.binary(self.exact)
-            ran = run_watched(binary, launch, [touched, *races_of(launch)])
-        except TritonError as error:  # NotSupported is one
-            raise NotRun(error_text(error)) from error
-        except ptx.Trap as trap:
-            raise Broken(fault_of(trap.fault)) from trap
-        except ptx.Malformed as malformed:
-            raise Broken(Fault("compiler", f"PTX that is malformed: {malformed}")) from malformed
-        return Ran([fault_of(f) for f in ran.report.faults], touched)
+        return run_compiled(lambda: self.made.binary(self.exact), launch)
 
     def place_of(self, launch: Launch, address: int, writes: bool) -> Place | None:
         """The first line that reads, or writes, a byte. Memory is put back."""
-        found = FirstAt(address, writes)
-        try:
-            run_watched(self.made.binary(self.exact), launch, [found])
-        except (TritonError, Trap):
-            pass  # what came before was heard
-        finally:
-            launch.memory.restore()
-        return found.place
+        return place_in(self.made.binary(self.exact), launch, address, writes)
+
+
+def run_compiled(compiled: Callable[[], Binary], launch: Launch) -> Ran:
+    """Compiles and runs a launch on the ptx machine. Raises NotRun for what the compiler or the
+    machine lacks, Broken for a trap."""
+    touched = Touched(launch.bound.space)
+    try:
+        ran = run_watched(compiled(), launch, [touched, *races_of(launch)])
+    except TritonError as error:  # NotSupported is one
+        raise NotRun(error_text(error)) from error
+    except ptx.Trap as trap:
+        raise Broken(fault_of(trap.fault)) from trap
+    except ptx.Malformed as malformed:
+        raise Broken(Fault("compiler", f"PTX that is malformed: {malformed}")) from malformed
+    return Ran([fault_of(f) for f in ran.report.faults], touched)
+
+
+def place_in(binary: Binary, launch: Launch, address: int, writes: bool) -> Place | None:
+    """The first line of compiled code that reads, or writes, a byte. Memory is put back."""
+    found = FirstAt(address, writes)
+    try:
+        run_watched(binary, launch, [found])
+    except (TritonError, Trap):
+        pass  # what came before was heard
+    finally:
+        launch.memory.restore()
+    return found.place
 
 
 def run_watched(binary: Binary, launch: Launch, watchers: Sequence[Watcher]) -> Any:

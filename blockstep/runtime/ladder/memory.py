@@ -64,7 +64,7 @@ class Memory:
     @property
     def reached(self) -> list[Storage]:
         """Storages of no argument, reached through addresses in memory."""
-        return [s for s in self.space.storages if s.base not in self.arguments]
+        return [s for s in self.space.storages if s.base not in self.arguments and not s.internal]
 
     def differences(self, wanted: Image) -> list[Different]:
         """Where memory is not as wanted: one for each view in which elements differ, and one for

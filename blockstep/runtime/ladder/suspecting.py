@@ -20,7 +20,9 @@ from blockstep.runtime.ladder.machines import Ptx
 from blockstep.runtime.ladder.probing import first_wrong
 from blockstep.runtime.ladder.rung import Rung
 
-OPTIONAL = ("pipeline", "flight", "licm", "cse:1", "cse:2", "cse:3", "simplify", "dce:1", "dce:2")
+OPTIONAL = (
+    "pipeline", "flight", "stores", "engine", "licm", "cse", "carried", "simplify", "dce",
+)  # fmt: skip
 """Passes without which code is as right, only slower: those that change most come first."""
 
 Agrees = Callable[[Rung], bool]
@@ -53,8 +55,9 @@ def suspect_of(
 
 
 def _candidates(made: Made) -> list[str]:
-    changed = {s.name for s in made.stages if s.changed}
-    return [name for name in OPTIONAL if name in changed]
+    """Those of the optional passes that change something."""
+    changed = [stage.name for stage in made.stages if stage.changed]
+    return [name for base in OPTIONAL for name in changed if name.partition(":")[0] == base]
 
 
 def ptx_lines(text: str, span: Span) -> Iterator[str]:

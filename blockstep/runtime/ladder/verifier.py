@@ -24,6 +24,7 @@ class Verifier:
     judges: Callable[[str, int], bool] = lambda kernel, number: True
     told: Callable[[Climb], None] = lambda climbed: None
     more: Callable[[Launch], Iterable[Rung]] = lambda launch: ()
+    ours: bool = True  # whether our compiler and the device are climbed
     runs: bool = True  # whether the launch is made afterwards
     shrinks: str = ""  # the file for a reproducer of the first launch that disagrees
     climbs: list[Climb] = field(default_factory=list)
@@ -40,7 +41,7 @@ class Verifier:
                 host = frames.user_site(1).span
                 launch = take(function, tuple(args), kwargs, grid, host)
                 launch.number = self.count
-                found = climb(launch, self.more(launch))
+                found = climb(launch, self.more(launch), ours=self.ours)
                 self.take(found)
                 if found.first_wrong is not None and self.shrinks:
                     self._shrink(launch, found)

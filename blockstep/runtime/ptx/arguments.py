@@ -46,6 +46,7 @@ def arguments_for(
     if not binary.has_faults:
         return found, None
     record = np.zeros(len(RECORD), np.int32)
+    space.add_array(record, "faults", internal=True)
     return [*found, record], record
 
 
@@ -54,7 +55,7 @@ def _scratch(binary: Binary, space: AddressSpace, x: int, y: int, z: int, stream
     size = binary.scratch * binary.num_ctas * x * y * z
     memory = np.full(size + BYTES, 0xFF, np.uint8)
     skip = -memory.ctypes.data % BYTES  # it may hold tensor maps
-    space.add_array(memory[skip : size + skip], "scratch")
+    space.add_array(memory[skip : size + skip], "scratch", internal=True)
     return int(memory.ctypes.data) + skip
 
 

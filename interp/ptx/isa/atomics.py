@@ -183,7 +183,7 @@ class _Act:
 
     def _apply(self, typed: Bits, index: Bits, values: Bits, second: Bits, flush: bool) -> Bits:
         step = _flushing(self.step) if flush else self.step
-        by = np.argsort(index, kind="stable")
+        by = _in_order(index)
         sorted_index = index[by]
         starts = np.flatnonzero(np.r_[True, sorted_index[1:] != sorted_index[:-1]])
         if starts.size == index.size:
@@ -201,7 +201,7 @@ class _Act:
             return self._folded(typed, index, values, by, starts, counts)
         rank = np.arange(index.size) - np.repeat(starts, counts)
         old = np.empty(index.size, typed.dtype)
-        by_rank = np.argsort(rank, kind="stable")
+        by_rank = _in_order(rank)
         edges = np.searchsorted(rank[by_rank], np.arange(counts.max() + 1))
         for first, last in zip(edges, [*edges[1:], index.size], strict=True):
             lanes = by[by_rank[first:last]]
@@ -230,6 +230,9 @@ class _Act:
     ) -> Bits:
         ufunc, kind = self.fold
         old = np.empty(index.size, typed.dtype)
+        if ufunc is np.add and kind.kind != "f":
+            old[by] = _summed(typed, index[by[starts]], values[by], starts, counts)
+            return old
         for first, count in zip(starts.tolist(), counts.tolist(), strict=True):
             lanes = by[first : first + count]
             at = index[lanes[0]]
@@ -242,6 +245,24 @@ class _Act:
 def _same(values: Bits, starts: Bits, counts: Bits) -> bool:
     """Whether the values of each place, which follow each other, are all equal."""
     return bool((values == np.repeat(values[starts], counts)).all())
+
+
+def _summed(typed: Bits, at: Bits, values: Bits, starts: Bits, counts: Bits) -> Bits:
+    """Adds integers to places, whose values follow each other, and gives what each found there."""
+    sums = np.cumsum(values, dtype=typed.dtype)
+    before = sums - values
+    first = typed[at] - before[starts]  # modulo 2^width, like everything here
+    typed[at] = first + sums[starts + counts - 1]
+    found: Bits = before + np.repeat(first, counts)
+    return found
+
+
+def _in_order(index: Bits) -> Bits:
+    """What sorts places, lanes of one place staying as they are. Of 16 bits NumPy sorts by digits,
+    ten times as fast."""
+    low = int(index.min(initial=0))
+    near = int(index.max(initial=0)) - low < 1 << 16
+    return np.argsort((index - low).astype(np.uint16) if near else index, kind="stable")
 
 
 def _flushing(step: Step) -> Step:

@@ -12,10 +12,8 @@ from blockstep.interp.ptx.decode import Decoder, Effect, effect, flow_parts
 from blockstep.interp.ptx.frame import LANES, Bits, Frame, Mask
 from blockstep.interp.ptx.isa.memory import SPACES
 from blockstep.interp.ptx.isa.registry import Instruction, Unsupported, form
-from blockstep.interp.ptx.isa.warps import members, spread
+from blockstep.interp.ptx.isa.warps import EVERY, members, spread
 from blockstep.interp.ptx.memory import item
-
-_EVERY = np.full((1, 1), 0xFFFFFFFF, np.uint32)
 
 
 def _form(i: Instruction, d: Decoder) -> tuple[int, str, bool]:
@@ -50,7 +48,7 @@ def load_matrices(i: Instruction, d: Decoder) -> Effect:
     puts = [d.result(end, "b32") for end in ends]
 
     def run(frame: Frame, mask: Mask) -> None:
-        members(frame, mask, _EVERY, place)
+        members(frame, mask, EVERY, place)
         naming = _lanes(frame, count, mask)
         items = frame.batch.memory.load(frame, space, address(frame), 16, naming, place)
         full = np.zeros(frame.shape, item(16))
@@ -76,7 +74,7 @@ def store_matrices(i: Instruction, d: Decoder) -> Effect:
     sources = [d.source(one, "b32") for one in given]
 
     def run(frame: Frame, mask: Mask) -> None:
-        members(frame, mask, _EVERY, place)
+        members(frame, mask, EVERY, place)
         words = np.stack([frame.warps.to(frame.regs[s]) for s in sources], axis=1)
         rows = words.reshape(len(words), 8 * count, 4)
         if trans:
@@ -97,7 +95,7 @@ def move_matrix(i: Instruction, d: Decoder) -> Effect:
     put, source, place = d.result(i.operands[0], "b32"), d.source(i.operands[1], "b32"), d.place
 
     def run(frame: Frame, mask: Mask) -> None:
-        members(frame, mask, _EVERY, place)
+        members(frame, mask, EVERY, place)
         rows = np.ascontiguousarray(frame.warps.to(frame.regs[source]))
         spread(frame, put, _turned(rows, 1).view(np.uint32).reshape(-1, LANES), mask)
 
@@ -120,7 +118,7 @@ def multiply(i: Instruction, d: Decoder) -> Effect:
     place = d.place
 
     def run(frame: Frame, mask: Mask) -> None:
-        members(frame, mask, _EVERY, place)
+        members(frame, mask, EVERY, place)
         rows = found.compute(*[frame.warps.to(frame.regs[s]) for s in sources])
         for put, row in zip(puts, rows, strict=True):
             spread(frame, put, row, mask)

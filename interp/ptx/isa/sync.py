@@ -12,6 +12,7 @@ from blockstep.interp.ptx.frame import Frame, Mask
 from blockstep.interp.ptx.gates import NUMBERS
 from blockstep.interp.ptx.isa.registry import Instruction
 from blockstep.interp.ptx.isa.tensormaps import acquire
+from blockstep.interp.ptx.isa.warps import EVERY, members
 
 
 @effect("bar", "barrier")
@@ -19,9 +20,13 @@ def arrive(i: Instruction, d: Decoder) -> Effect:
     """`bar.arrive a, b` counts the threads; `barrier.cluster.arrive` does for a cluster's barrier."""
     place = d.place
     if "cluster" in i.modifiers:
-        relaxed = "relaxed" in i.modifiers
+        relaxed, aligned = "relaxed" in i.modifiers, "aligned" in i.modifiers
 
         def run_cluster(frame: Frame, mask: Mask) -> None:
+            if aligned and mask is not None:
+                members(frame, mask, EVERY, place)
+            elif aligned:
+                frame.batch.state["scheduler"].check_aligned(frame, place)
             frame.batch.state["scheduler"].cluster_arrive(frame, mask, relaxed)
 
         return run_cluster
@@ -32,6 +37,7 @@ def arrive(i: Instruction, d: Decoder) -> Effect:
             raise frame.batch.trap(
                 frame, "barrier", "threads of one warp disagree about a barrier", mask, place
             )
+        frame.batch.state["scheduler"].check_aligned(frame, place)
         keys = frame.full(frame.cta * NUMBERS + frame.regs[number]).reshape(-1)
         frame.batch.state["scheduler"].arrive(frame, keys, frame.regs[count], place)
 

@@ -18,6 +18,7 @@ from blockstep.interp.ptx.isa.registry import Instruction, form, unsigned
 
 _LANE = np.arange(LANES)
 _ALL = 0xFFFFFFFF
+EVERY = np.full((1, 1), 0xFFFFFFFF, np.uint32)  # a member mask
 _EVERYONE = np.ones((1, LANES), bool)
 
 

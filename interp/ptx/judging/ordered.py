@@ -90,6 +90,7 @@ class OrderedRaces:
         if not look.granules.size:
             return
         rows = look.cta * self.batch.threads + look.tid
+        self.order.reserve()  # for agents that the last access brought
         if kind == "read":
             self._read(look, rows)
         elif kind == "write":
