@@ -14,9 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.compiler.compile import place
-from blockstep.compiler.frontend import build_bound
-from blockstep.compiler.lower import Options
 from blockstep.errors import TritonError
 from blockstep.interp.grid.checks import UNJUDGED
 from blockstep.interp.grid.machine import GridMachine
@@ -24,12 +21,9 @@ from blockstep.interp.grid.memory import Suspicion
 from blockstep.interp.grid.plan import Refused, plan
 from blockstep.ir import Function, dump, parse, verify
 from blockstep.language.function import current_launcher, launching
-from blockstep.runtime.arguments import Bound, bind
+from blockstep.runtime import ladder
 from blockstep.runtime.descriptor import TensorDescriptor
-from blockstep.runtime.gpu.compiling import hints_of
-from blockstep.runtime.gridded import arguments_of
-from blockstep.runtime.launch import grid_size
-from blockstep.runtime.launch_options import OPTIONS, split_options
+from blockstep.runtime.ladder.compiling import made_for
 from tests.agreement.agree import Disagreement, Empty, Outcome, compare, copies
 
 TARGETS = ("sm_90a", "sm_80")
@@ -46,56 +40,36 @@ class Stage:
 
 @dataclass(slots=True)
 class Launch:
-    """One launch that can be repeated."""
+    """One launch that can be repeated, each time on a copy of its arguments."""
 
     kernel: Any
     grid: Any
     arguments: Sequence[Any]
     named: dict[str, Any]
 
-    def bound(self, arguments: Sequence[Any]) -> Bound:
-        """The launch with these arguments: all, the named ones last."""
-        _, named = split_options(self.named, self.kernel)
-        count = len(self.arguments)
-        keywords = {k: v for k, v in zip(self.named, arguments[count:], strict=True) if k in named}
-        return bind(
-            self.kernel.params, arguments[:count], keywords,
-            kernel=self.kernel.__name__, options=OPTIONS,
-        )  # fmt: skip
-
-    def given(self) -> list[Any]:
-        """A copy of the arguments; memory that nobody has written is zero, the same each time."""
+    def taken(self, target: str) -> ladder.Launch:
+        """The launch, compiled for a target; memory that nobody has written is zero."""
         given = [*self.arguments, *self.named.values()]
-        return copies([np.zeros(a.shape, a.dtype) if isinstance(a, Empty) else a for a in given])
-
-    def options(self, target: str) -> Options:
-        """What the compiler is told."""
-        options, _ = split_options(self.named, self.kernel)
-        return Options(target, options["num_warps"], options["num_stages"])
+        given = copies([np.zeros(a.shape, a.dtype) if isinstance(a, Empty) else a for a in given])
+        count = len(self.arguments)
+        named = dict(zip(self.named, given[count:], strict=True))
+        return ladder.take(self.kernel, tuple(given[:count]), {**named, "arch": target}, self.grid)
 
     def stages(self, target: str) -> list[Stage]:
         """The IR after each pass that changed it, the front end's first."""
-        bound = self.bound(self.given())
-        options = self.options(target)
-        made = build_bound(self.kernel, bound.arguments, options.num_warps)
-        found: list[Stage] = []
-
-        def watch(name: str, function: Function) -> None:
-            verify(function)
-            text = dump(function)
-            if not found or found[-1].text != text:
-                found.append(Stage(name, function.clone(), text))
-
-        place(made, options, hints_of(bound), watch)
+        launch = self.taken(target)
+        found = [Stage("frontend", launch.made.clone(), dump(launch.made))]
+        for stage in made_for(launch).stages:
+            if stage.changed:
+                function = stage.function
+                found.append(Stage(stage.name.partition(":")[0], function, dump(function)))
         return found
 
     def run(self, function: Function) -> Outcome:
         """What the grid machine makes of a function, unjudged. Raises Refused, Suspicion."""
-        given = self.given()
-        bound = self.bound(given)
-        grid = grid_size(self.grid, bound)
-        GridMachine(function, plan(function), grid, arguments_of(bound), UNJUDGED).run()
-        bound.finish()
+        launch = self.taken(TARGETS[0])
+        GridMachine(function, plan(function), launch.grid, launch.arguments, UNJUDGED).run()
+        given = [*launch.args, *launch.kwargs.values()]
         arrays = [a.base if isinstance(a, TensorDescriptor) else a for a in given]
         return Outcome(tuple(a for a in arrays if isinstance(a, np.ndarray)), (), "", ("grid",))
 

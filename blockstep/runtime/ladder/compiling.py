@@ -32,7 +32,6 @@ class Stage:
     name: str
     one: passes.Pass
     function: Function
-    text: str
     changed: bool
 
 
@@ -66,20 +65,23 @@ class Made:
         if target.current().backend != "cuda":
             raise UnsupportedError(f"there is no compiler for {target.current().title}")
         made = self.launch.made.clone()
-        before = dump(made)
+        before, kept = dump(made, locations=False), self.launch.made
         chosen = compiler.pipeline(self.options, self.launch.hints)
         if self.alter is not None:
             chosen = self.alter(chosen)
         for name, one in zip(compiler.numbered([p.name for p in chosen]), chosen, strict=True):
             try:
                 passes.apply(one, made)
-                verify(made)
+                text = dump(made, locations=False)
+                changed = text != before
+                if changed:
+                    verify(made)
             except TritonError:
                 raise
             except (Malformed, ValueError, KeyError, AssertionError) as error:
                 raise PassFailed(name, error) from error
-            text = dump(made)
-            yield Stage(name, one, made.clone(), text, text != before)
+            kept = made.clone() if changed else kept
+            yield Stage(name, one, kept, changed)
             before = text
 
     @property
