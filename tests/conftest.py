@@ -24,6 +24,7 @@ import pytest
 from hypothesis import settings
 
 from blockstep.findings import OURS, Severity
+from tests.differential import sample
 from tests.judged import Verdict, check, flags_of
 
 # No test is timed: where many run at once, any example may take long.
@@ -42,6 +43,22 @@ Expected = tuple[int, str, str]  # line, severity, text
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite stored diagnostics")
+    parser.addoption("--ladder-seed", type=int, metavar="N", help="repeat the draws of a run")
+    parser.addoption("--ladder-all", action="store_true", help="the ladder without sampling")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    sample.configure(config)
+
+
+def pytest_report_header() -> str:
+    return f"ladder: --ladder-seed {sample.current().seed}"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    reports = [one for of in terminalreporter.stats.values() for one in of]
+    if text := sample.summary(reports):
+        terminalreporter.write_line(text)
 
 
 @pytest.fixture

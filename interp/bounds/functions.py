@@ -8,6 +8,7 @@ is neither monotone nor slow (of slope at most 1) is undecided where its operand
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -248,13 +249,30 @@ def _of_several(step: Step, function: Function) -> Ranged:
     reach = OWN_ERROR * _double_units(true)
     found = _widened_by((true - reach, true + reach), function.error, step.kind)
     if step.kind.is_fp32() and not step.exact:
-        found = flushed(*found)
+        found = flushed(*_hull_of_flushed(function, arrays, found, step.kind))
     flags = uncertain(step)
     low, high = (
         np.where(flags != 0, sign * np.inf, end) for sign, end in zip((-1, 1), found, strict=True)
     )
     whole_line = all_fixed(*step.operands) & ~np.isfinite(widened(step.value, step.kind))
     return finish(step.value, step.kind, (low, high), whole_line, flags)
+
+
+def _hull_of_flushed(function: Function, arrays: list[Any], found: Range, kind: ty.dtype) -> Range:
+    """Also the results for operands some of whose subnormal numbers are zeros."""
+    small = [np.abs(a) < SMALLEST_NORMAL if a.dtype == np.float64 else a != a for a in arrays]
+    for chosen in itertools.product((False, True), repeat=len(arrays)):
+        if not any(on and tiny.any() for on, tiny in zip(chosen, small, strict=True)):
+            continue
+        held = [
+            np.where(tiny, np.copysign(0.0, a), a) if on else a
+            for on, tiny, a in zip(chosen, small, arrays, strict=True)
+        ]
+        with np.errstate(all="ignore"):
+            other = np.asarray(function.compute(*held), np.float64)
+        other = np.where(np.isnan(other), found[0], other)
+        found = hull(found, _widened_by((other, other), function.error, kind))
+    return found
 
 
 def _intrinsic(step: Step, name: str) -> Ranged:

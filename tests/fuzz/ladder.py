@@ -43,6 +43,7 @@ class State:
     rungs: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     findings: list[dict[str, Any]] = field(default_factory=list)
+    examples: dict[str, int] = field(default_factory=dict)  # a case of each reason
     core_seconds: float = 0.0
     wall_seconds: float = 0.0
     begun: str = ""
@@ -56,8 +57,8 @@ class State:
         reasons = {name: Counter(of) for name, of in kept["reasons"].items()}
         return cls(
             kept["first"], kept["done"], set(kept["ahead"]), Counter(kept["counts"]),
-            Counter(kept["rungs"]), reasons, kept["findings"], kept["core_seconds"],
-            kept["wall_seconds"], kept["begun"],
+            Counter(kept["rungs"]), reasons, kept["findings"], kept["examples"],
+            kept["core_seconds"], kept["wall_seconds"], kept["begun"],
         )  # fmt: skip
 
     @property
@@ -76,6 +77,7 @@ class State:
         self.rungs.update(found.rungs)
         if found.reason:
             self.reasons.setdefault(found.name, Counter())[found.reason] += 1
+            self.examples.setdefault(f"{found.name}: {found.reason}", number)
 
     def as_json(self) -> dict[str, Any]:
         """The state file."""
@@ -86,6 +88,7 @@ class State:
             "reasons": {name: dict(of.most_common()) for name, of in self.reasons.items()},
             "rungs": dict(sorted(self.rungs.items())), "core_seconds": round(self.core_seconds, 1),
             "wall_seconds": round(self.wall_seconds, 1), "findings": self.findings,
+            "examples": self.examples,
         }  # fmt: skip
 
     def save(self, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import blockstep as triton
 import blockstep.language as tl
+from blockstep.language.extra import libdevice
 
 
 @triton.jit
@@ -102,6 +103,12 @@ def least(x, out, BLOCK: tl.constexpr):
 def whole_parts(x, out, BLOCK: tl.constexpr):
     v = tl.exp(tl.load(x + tl.arange(0, BLOCK))).to(tl.int32)
     tl.atomic_max(out + tl.arange(0, BLOCK) // 2, v)
+
+
+@triton.jit
+def lengths(x, y, out, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    tl.store(out + c, libdevice.hypot(tl.load(x + c), tl.load(y + c)))
 
 
 @triton.jit

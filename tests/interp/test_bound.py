@@ -239,6 +239,13 @@ def test_one_lane_in_doubt_leaves_the_element_of_several_undecided() -> None:
     assert bounds.undecided.tolist() == [True, True, False, False]
 
 
+def test_a_function_of_two_operands_may_take_a_subnormal_one_for_zero() -> None:
+    x, y = np.full(2, 2.0**-126, F32), np.array([2.0**-127, 2.0**-126], F32)
+    bounds = bounded(kernels.lengths, (1,), x, y, np.zeros(2, F32), BLOCK=2)["out"]
+    verdict = bounds.judge(np.full(2, 2.0**-126, F32))
+    assert (verdict.within, verdict.wrong) == (1, 1)
+
+
 def test_what_tickets_decide_is_ordered() -> None:
     bounds = bounded(kernels.tickets, (4,), np.zeros(1, np.int32), np.zeros(4, np.int32))
     verdict = bounds.judge("out", np.array([3, 2, 1, 0], np.int32))

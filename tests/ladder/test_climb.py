@@ -100,6 +100,18 @@ def test_strided_rows_are_compared_by_element() -> None:
     assert found.passed, str(found)
 
 
+@triton.jit
+def promised(x_ptr):
+    tl.device_assert(tl.load(x_ptr) > 0, "no")
+    tl.store(x_ptr, 2)
+
+
+def test_a_kernel_whose_own_assertion_fails_is_not_run() -> None:
+    found = verify(promised, (np.zeros(1, np.int32),), grid=(1,), debug=True)
+    assert found.finding is None and not found.passed
+    assert "the kernel itself ends in DeviceAssertionError" in found.outcome("step").text
+
+
 def test_a_race_of_the_source_is_no_finding_of_the_compiler() -> None:
     x = np.arange(512, dtype=np.float32)
     found = verify(add, (x[:256], x[1:257], x[256:], 256), grid=(2,), BLOCK=128)
