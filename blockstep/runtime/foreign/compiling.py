@@ -1,7 +1,7 @@
 """From a bound launch to Triton's code for it: from memory, from disk, or compiled.
 
 The key is the request, whole, with what Triton says of itself (version, place, the settings in its
-environment that change code).
+environment that change code) and the script that it runs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Triton:
         request, left = request_for(function, bound, options)
         self.process.start()
         text = json.dumps(request, sort_keys=True)
-        key = store.key_of({"request": text, "triton": json.dumps(self.process.hello)})
+        asked = self.process.script.read_bytes()  # another one may answer otherwise
+        hello = json.dumps(self.process.hello, sort_keys=True)
+        key = store.key_of({"request": text, "triton": hello, "asked": asked})
         answer = self._made.get(key) or self._load(key)
         if answer is None:
             answer = self.process.ask(request)
