@@ -70,19 +70,6 @@ class Triton:
         return {**entry.metadata, "ptx": entry.parts["ptx"].decode()}
 
 
-def compile_with_triton(
-    function: JITFunction, bound: Bound, options: Mapping[str, Any], python: str | None = None
-) -> Binary:
-    """Triton's code for a launch; see `Triton.compile`. The process is kept for the next one."""
-    chosen = python or os.environ.get(VARIABLE) or default_python()
-    if chosen not in _known:
-        _known[chosen] = Triton(chosen)
-    return _known[chosen].compile(function, bound, options)
-
-
-_known: dict[str, Triton] = {}
-
-
 def _refusal(function: JITFunction, answer: Mapping[str, Any], left: Mapping[str, str]) -> str:
     lines = [f"Triton does not compile {function.__name__}: {answer['error']}"]
     said = answer.get("said", "").splitlines()
