@@ -108,7 +108,12 @@ def whole_parts(x, out, BLOCK: tl.constexpr):
 @triton.jit
 def lengths(x, y, out, BLOCK: tl.constexpr):
     c = tl.arange(0, BLOCK)
-    tl.store(out + c, libdevice.hypot(tl.load(x + c), tl.load(y + c)))
+    tl.store(
+        out + c,
+        libdevice.hypot(  # type: ignore[attr-defined]
+            tl.load(x + c), tl.load(y + c)
+        ),
+    )
 
 
 @triton.jit
