@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import blockstep as triton
 import blockstep.language as tl
-from blockstep.runtime.ladder import Launch, Ran, Rule, Status, verify
+from blockstep.compiler.emit import emit
+from blockstep.language.function import current_launcher, launching
+from blockstep.runtime.ladder import Launch, Ran, Rule, Status, Verifier, compiling, verify
 
 
 @triton.jit
@@ -213,3 +216,21 @@ def test_memory_that_only_a_later_rung_reaches_is_to_stay_as_it_was() -> None:
     found = verify(add, (x, x, np.zeros(64, np.float32), 64), grid=(1,), rungs=[Stray()], BLOCK=64)
     assert found.first_wrong is not None and found.first_wrong.rung == "stray"
     assert other[5] == 0
+
+
+def test_the_same_kernel_is_compiled_once_by_one_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+
+    def emitted(text: str, *rest: Any, **named: Any) -> str:
+        counted.append(text)
+        return emit(text, *rest, **named)
+
+    monkeypatch.setattr(compiling, "emit", emitted)
+    verifier = Verifier(runs=False, before=current_launcher())
+    with launching(verifier):
+        for first in (0.0, 1.0, 2.0):
+            x, out = np.arange(256, dtype=np.float32) + first, np.zeros(256, np.float32)
+            add[(2,)](x, x, out, 256, BLOCK=128)
+        add[(2,)](x, x, out, 256, BLOCK=64)
+    assert all(found.passed for found in verifier.climbs)
+    assert len(counted) == 4  # exact and fast, of two kernels
