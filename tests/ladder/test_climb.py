@@ -234,3 +234,33 @@ def test_the_same_kernel_is_compiled_once_by_one_verifier(monkeypatch: pytest.Mo
         add[(2,)](x, x, out, 256, BLOCK=64)
     assert all(found.passed for found in verifier.climbs)
     assert len(counted) == 4  # exact and fast, of two kernels
+
+
+class Reversed:
+    """Program instances draw their tickets from the last to the first; `lost` of them draw none."""
+
+    name, rule = "reversed", Rule.FAST
+
+    def __init__(self, lost: int = 0) -> None:
+        self.lost = lost
+
+    def run(self, launch: Launch) -> Ran:
+        counter, out = (launch.bound.by_name[n].value for n in ("counter_ptr", "out_ptr"))
+        counter[0] = 64
+        out[self.lost :] = np.arange(64, dtype=np.int32)[::-1][self.lost :]
+        return Ran()
+
+
+def test_tickets_in_another_order_are_the_same_set() -> None:
+    arguments = np.zeros(1, np.int32), np.zeros(64, np.int32)
+    found = verify(ticket, arguments, grid=(64,), rungs=[Reversed()])
+    assert found.outcome("reversed").status is Status.ORDERED and found.passed, str(found)
+    assert "`out_ptr`: 64 elements compared as a set" in str(found)
+
+
+def test_tickets_that_are_no_such_set_are_no_pass() -> None:
+    arguments = np.zeros(1, np.int32), np.zeros(64, np.int32)
+    found = verify(ticket, arguments, grid=(64,), rungs=[Reversed(lost=9)])
+    outcome = found.outcome("reversed")
+    assert outcome.status is Status.UNDECIDED and outcome.ordered > 0
+    assert not found.passed
