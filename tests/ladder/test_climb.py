@@ -264,3 +264,27 @@ def test_tickets_that_are_no_such_set_are_no_pass() -> None:
     outcome = found.outcome("reversed")
     assert outcome.status is Status.UNDECIDED and outcome.ordered > 0
     assert not found.passed
+
+
+def test_without_a_bound_a_kernel_with_one_result_must_keep_its_bits() -> None:
+    class OneOff:
+        name, rule = "one off", Rule.EXACT
+
+        def run(self, launch: Launch) -> Ran:
+            rows = launch.bound.by_name["out_ptr"].value
+            rows[...] = np.arange(3, dtype=np.float32)[:, None]
+            parts = launch.bound.by_name["table_ptr"].value
+            for number, address in enumerate(parts.tolist()):
+                storage = launch.bound.space.find(address)
+                assert storage is not None
+                storage.data.view(np.float32)[:] = number + 1
+            rows[2, 3] = np.nextafter(np.float32(2), np.float32(3))
+            return Ran()
+
+    parts = [np.full(64, i, np.float32) for i in range(3)]
+    table = np.array([p.ctypes.data for p in parts], np.int64)
+    arguments = table, np.zeros((3, 64), np.float32)
+    found = verify(through_table, arguments, grid=(3,), rungs=[OneOff()], BLOCK=64)
+    assert found.first_wrong is not None and found.first_wrong.rung == "one off", str(found)
+    assert found.first_wrong.mismatch is not None
+    assert found.first_wrong.mismatch.element == (2, 3)
