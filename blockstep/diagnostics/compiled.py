@@ -20,7 +20,7 @@ _TITLES = {
 # Cases with a title of their own, by a part of what is told.
 _CASES = {
     "another argument": "the compiled kernel reaches {what} than the address was made from",
-    "no fence": "no fence stands between a thread's write and the async proxy: {what}",
+    "unfenced": "the compiled kernel lacks a fence.proxy.async: {what}",
     "setting up": "the compiled kernel uses {what}",
     "a CTA ends": "the compiled kernel does not wait for what is under way: {what}",
     "another thread": "two threads of the compiled kernel touch shared memory, unordered: {what}",
@@ -33,7 +33,7 @@ _HELP = {
     "still reads": "wait first (wgmma.wait_group, cp.async.bulk.wait_group.read), then a barrier",
     "not waited for": "wait first (cp.async.wait_group, or the phase of the mbarrier); a barrier before "
     "others read",
-    "no fence": "fence.proxy.async by the threads that wrote, before the barrier",
+    "unfenced": "fence.proxy.async by the threads that wrote, before the barrier",
     "setting up": "a barrier after mbarrier.init; for other CTAs fence.mbarrier_init.release.cluster and "
     "the barrier of the cluster",
     "ends while": "wait before the end: cp.async.bulk.wait_group.read 0, or the phase of the mbarrier",

@@ -168,8 +168,10 @@ class Batch:
         if at is not None:
             where = at if mask is not None else np.broadcast_to(at, frame.shape)
             address = int(where.reshape(-1)[position])
+        who = frame.active(frame.flat_index.reshape(frame.shape), mask)
+        count = np.unique(who[wrong]).size if wrong.any() else 0  # some stand there often
         fault = Fault(
-            kind, what, place, self.cta_of(int(cta)), int(tid), int(np.count_nonzero(wrong)),
+            kind, what, place, self.cta_of(int(cta)), int(tid), count,
             address, size, related, related_thread,
         )  # fmt: skip
         self.faults.add(fault)

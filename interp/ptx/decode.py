@@ -10,7 +10,9 @@ threads whose guard holds (None: all).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -61,8 +63,22 @@ def decoded(text: str, entry: str) -> Program:
     """The kernel `entry` of a text. Raises Malformed and NotSupported, with the line."""
     import blockstep.interp.ptx.isa.effects  # noqa: F401  (the makers enter themselves)
 
-    module = parse(text)
-    return Decoder(module, entry).program()
+    with _uncollected():
+        module = parse(text)
+        return Decoder(module, entry).program()
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Garbage is not looked for inside: a kernel is tens of thousands of objects that stay, and
+    looking through them again and again takes a third of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 @functools.lru_cache(maxsize=64)

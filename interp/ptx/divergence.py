@@ -23,7 +23,7 @@ from blockstep.interp.ptx.gates import Gates
 from blockstep.interp.ptx.program import TRASH, Code, End
 
 PATIENCE = 32  # turns of a loop that looks at what others write
-_KNOWN = 2  # turns of one once a loop has looked so often in vain: thousands may wait for a lock
+_KNOWN = 1  # turns of one once a loop has looked so often in vain: thousands may wait for a lock
 _PATIENT = PATIENCE << 11  # turns of any other loop
 
 

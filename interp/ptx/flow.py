@@ -33,6 +33,7 @@ from blockstep.interp.ptx.syntax import (
 
 CARRY = Register("%cc", "pred")
 _BARRIERS = ("bar", "barrier")
+_NESTED = frozenset({tuple, Address, Negated})
 _NO_RESULT = frozenset({"bra", "brx", "nanosleep", "setmaxnreg", "griddepcontrol", "ret"})
 
 
@@ -340,7 +341,19 @@ def written(statement: Statement) -> list[Register]:
     found = [CARRY] if "cc" in i.modifiers else []
     if not i.operands or isinstance(i.operands[0], Address) or _has_no_result(i):
         return found
-    return found + [o for o in flattened(i.operands[0]) if isinstance(o, Register)]
+    return found + registers_in(i.operands[:1])
+
+
+def registers_in(operands: Iterable[Any]) -> list[Register]:
+    """The registers among operands, also inside of others."""
+    found: list[Register] = []
+    for one in operands:
+        kind = type(one)  # most are registers and numbers, and there are many
+        if kind is Register:
+            found.append(one)
+        elif kind in _NESTED:
+            found += [o for o in flattened(one) if isinstance(o, Register)]
+    return found
 
 
 def _has_no_result(i: Instruction) -> bool:
@@ -356,7 +369,7 @@ def read(statement: Statement) -> list[Register]:
     at = 1 if results and results != [CARRY] else 0
     if i.opcode == "wgmma":
         at = 0
-    found = [o for o in flattened(i.operands[at:]) if isinstance(o, Register)]
+    found = registers_in(i.operands[at:])
     if i.opcode in ("addc", "subc", "madc"):
         found.append(CARRY)
     if statement.guard is not None:

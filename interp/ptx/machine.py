@@ -10,6 +10,7 @@ Invariant: a launch owns its machine: nothing is kept but decoded text.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -36,6 +37,7 @@ _SHARED_BYTES = 64 << 20  # of a batch
 _GRANULES = 1 << 20  # of shared memory, of a batch whose races are judged by happens-before
 _RESIDENT = 2048  # threads of a multiprocessor
 PROCESSORS = 132
+ENVIRONMENT = "BLOCKSTEP_HOST_CODE"
 
 
 def run_ptx(
@@ -53,14 +55,17 @@ def run_ptx(
     watchers: Sequence[Watcher] = (),
     batch_threads: int = THREADS,
     report: Report | None = None,
-    compiled: bool = False,
+    compiled: bool | None = None,
 ) -> Report:
     """Run a kernel. `grid` counts CTAs, `shared` is dynamic shared memory in bytes. Faults go into
     `report`, which a caller who wants them after a Trap passes.
 
     `judged=False` looks for no races in shared memory; `watchers` hear of every access.
-    `compiled` runs stretches of instructions that only compute as host code, which LLVM makes.
+    `compiled` runs stretches of instructions that only compute as host code, which LLVM makes; so
+    does BLOCKSTEP_HOST_CODE=1 in the environment where it is None.
     Raises Malformed and NotSupported for text that cannot be run, Trap where the kernel cannot go on (the fault is in the report too)."""
+    if compiled is None:
+        compiled = os.environ.get(ENVIRONMENT) == "1"
     program = decoded_for_host(text, entry) if compiled else decoded(text, entry)
     report = Report() if report is None else report
     launch = _Launch(program, report, arguments, space or AddressSpace())

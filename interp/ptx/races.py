@@ -198,7 +198,7 @@ class SharedRaces:
         self.wrote_at[look.granules] = look.site
 
     def _product(self, look: _Look) -> None:
-        """wgmma reads until its group is waited for."""
+        """a wgmma reads until its group is waited for."""
         before = self._check_read(look)
         if before.any():
             self._check_fences(look, before)
@@ -216,7 +216,7 @@ class SharedRaces:
         )  # fmt: skip
         wrong &= key != 0
         look.tell_if(
-            wrong, "async", "wgmma reads what a thread wrote, and no fence", key & _WHO,
+            wrong, "async", "a wgmma reads what a thread wrote, unfenced", key & _WHO,
             self.wrote_at,
         )  # fmt: skip
 
@@ -249,6 +249,7 @@ class SharedRaces:
         look.tell_if(flying, "async", what, key & _WHO, self.wrote_at)
         ended = groups.ended[look.cta, owner, group % KEPT]
         early = (key != 0) & ~flying & (owner != look.tid) & (ended == self.epoch[look.cta, 0])
+        early &= ~look.met_since(groups, owner, group)
         look.tell_if(early, "race", f"{what} behind a barrier", key & _WHO, self.wrote_at)
 
     def _over(self, name: str, key: Bits) -> bool:
@@ -281,7 +282,7 @@ class SharedRaces:
         self.read_at[granules] = look.site
         for other in (before, now):
             same = (other >> _EPOCH) == (key >> _EPOCH)
-            differs = same & ((other & _WHO) != (key & _WHO))
+            differs = same & ((other & _WHO) != (key & _WHO)) & ~look.ordered_by_warp(other)
             if differs.any():
                 self._note_several(granules, key, other, differs)
 
@@ -341,10 +342,22 @@ class _Look(Look):
         other: Flags = same_epoch & (who != self.tid + 1)
         if not other.any():
             return other
-        same_warp = _warp_of(who) == self.tid // LANES
-        earlier = ((before >> _WARP) & ((1 << (_EPOCH - _WARP)) - 1)) < self.warp_epoch
-        found: Flags = other & ~(same_warp & earlier)
+        found: Flags = other & ~self.ordered_by_warp(before)
         return found
+
+    def ordered_by_warp(self, before: Bits) -> Flags:
+        """Whether a warp barrier stands between an access by key, of this warp, and this one."""
+        same_warp = _warp_of(before & _WHO) == self.tid // LANES
+        earlier = ((before >> _WARP) & ((1 << (_EPOCH - _WARP)) - 1)) < self.warp_epoch
+        ordered: Flags = same_warp & earlier
+        return ordered
+
+    def met_since(self, groups: Any, owner: Bits, group: Bits) -> Flags:
+        """Whether a warp barrier stands between a thread of this warp, which waited for a group of
+        copies, and this access."""
+        same_warp = owner // LANES == self.tid // LANES
+        met: Flags = same_warp & (groups.met[self.cta, owner, group % KEPT] < self.warp_epoch)
+        return met
 
     def tell_if(
         self, wrong: Flags, kind: str, what: str, key: Bits | None = None, sites: Bits | None = None

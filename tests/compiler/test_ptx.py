@@ -185,7 +185,8 @@ def test_a_matmul_of_descriptors_is_fed_by_the_copy_engine() -> None:
     waiting = ptx.index("mbarrier.try_wait")
     ahead, inside = ptx[:waiting], ptx[waiting:]
     assert len(lines(ahead, "cp.async.bulk.tensor.2d")) == 2 * 2  # of the first two iterations
-    assert len(lines(inside, "cp.async.bulk.tensor.2d")) == 2
+    assert len(lines(inside, "cp.async.bulk.tensor.2d.shared")) == 2
+    assert len(lines(inside, "cp.async.bulk.tensor.2d.global")) == 2  # 256 bytes of a row, 128 each
     assert len(lines(inside, "mbarrier.arrive.expect_tx")) == 1
     assert "ld.global" not in ptx and "cp.async.c" not in ptx
 

@@ -60,7 +60,7 @@ def guarded_load(x_ptr, out_ptr, trips, BLOCK: tl.constexpr):
 @triton.jit
 def counted(count_ptr, out_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
-    tl.atomic_add(count_ptr + offs % 4, 1)
+    tl.atomic_add(count_ptr + offs % 4, 1)  #! atomic
     tl.store(out_ptr + offs, offs)
 
 

@@ -176,3 +176,40 @@ def test_a_rung_of_another_maker_is_climbed_last() -> None:
     found = verify(add, (x, x, np.zeros(64, np.float32), 64), grid=(1,), rungs=[Wrong()], BLOCK=64)
     assert found.first_wrong is not None and found.first_wrong.rung == "other"
     assert "the rung `other` leaves out_ptr" in str(found.finding)
+
+
+@triton.jit
+def asserting(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    tl.device_assert(x >= 0, "not negative")
+    tl.store(out_ptr + offs, x)
+
+
+def test_an_assertion_that_fails_is_the_kernels_own_error() -> None:
+    x = np.arange(-3, 61, dtype=np.float32)
+    found = verify(asserting, (x, np.zeros(64, np.float32)), grid=(1,), BLOCK=64, debug=True)
+    assert "the kernel itself ends in DeviceAssertionError" in str(found)
+
+
+def test_an_assertion_that_holds_is_no_memory_of_the_kernel() -> None:
+    x = np.arange(64, dtype=np.float32)
+    found = verify(asserting, (x, np.zeros(64, np.float32)), grid=(1,), BLOCK=64, debug=True)
+    assert found.passed, str(found)
+
+
+def test_memory_that_only_a_later_rung_reaches_is_to_stay_as_it_was() -> None:
+    other = np.zeros(16, np.float32)
+
+    class Stray:
+        name, rule = "stray", Rule.FAST
+
+        def run(self, launch: Launch) -> Ran:
+            assert launch.bound.space.find(other.ctypes.data) is not None
+            other[5] = 1
+            return Ran()
+
+    x = np.ones(64, np.float32)
+    found = verify(add, (x, x, np.zeros(64, np.float32), 64), grid=(1,), rungs=[Stray()], BLOCK=64)
+    assert found.first_wrong is not None and found.first_wrong.rung == "stray"
+    assert other[5] == 0

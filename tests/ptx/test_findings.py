@@ -91,7 +91,7 @@ def test_a_race_shows_both_lines_of_the_kernel_and_of_the_ptx(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("first", "second", "kind", "title", "help"),
     [
-        (WRITE, SAVE, "async", "no fence stands between", "fence.proxy.async by the threads"),
+        (WRITE, SAVE, "async", "lacks a fence.proxy.async: a bulk copy reads", "fence.proxy.async by the threads"),
         (
             WRITE + " fence.proxy.async;", SAVE.rpartition("@%p2")[0], "async",
             "a CTA ends while a bulk copy reads its memory", "cp.async.bulk.wait_group.read 0",

@@ -12,6 +12,7 @@ import blockstep as triton
 import blockstep.language as tl
 from blockstep.interp.ptx.decode import decoded_for_host
 from blockstep.interp.ptx.host import stretches
+from blockstep.interp.ptx.machine import ENVIRONMENT
 from tests.ptx import test_products
 from tests.ptx.compiled import Compiled, compiled
 from tests.ptx.programs import kernel, kinds, run
@@ -136,6 +137,22 @@ def test_a_register_that_may_not_be_written_is_told_as_without() -> None:
     found = [run(body, np.zeros(32, np.uint32), threads=n, compiled=way)
              for n in (5, 32) for way in (False, True)]  # fmt: skip
     assert [kinds(report) for report in found] == [["uninitialised"]] * 2 + [[]] * 2
+
+
+def test_the_environment_asks_for_host_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[stretches.Hosted] = []
+    plain = stretches.Hosted.__call__
+
+    def call(self: stretches.Hosted, frame: Any) -> None:
+        calls.append(self)
+        plain(self, frame)
+
+    monkeypatch.setattr(stretches.Hosted, "__call__", call)
+    run(MIXED, np.zeros(64, np.uint32), threads=64)
+    assert not calls
+    monkeypatch.setenv(ENVIRONMENT, "1")
+    run(MIXED, np.zeros(64, np.uint32), threads=64)
+    assert calls
 
 
 def test_shapes_past_the_most_run_as_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,14 @@ def test_descriptors_of_the_kernel_become_tensor_maps(size: Any, ctas: int) -> N
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("warps", [1, 2, 8])
+def test_any_number_of_warps(warps: int) -> None:
+    """One warp alone has no barriers of a CTA: what its lanes read before they met is over."""
+    kernel, found, expected = made(64, 64, 96, num_warps=warps)
+    assert kernel.run().faults == []
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_rows_that_are_no_multiple_of_16_bytes_are_read_as_ever() -> None:
     kernel, found, expected = made(64, 64, 100)
     assert "cp.async.bulk.tensor.2d.shared::cluster" in kernel.text  # of b, whose rows are

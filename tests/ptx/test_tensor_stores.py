@@ -149,6 +149,12 @@ def test_a_loop_of_stores_waits_until_memory_is_read_and_then_until_its_turn() -
     assert "wait_group.read 0" in text[first:]
 
 
+@pytest.mark.parametrize("warps", [1, 2, 16])
+def test_any_number_of_warps(warps: int) -> None:
+    x = np.arange(512, dtype=np.int32)[::-1].copy()
+    run(apart, (1,), x, np.zeros(512, np.int32), 512, 4, BLOCK=128, num_warps=warps)
+
+
 def test_a_missing_wait_for_shared_memory_is_found() -> None:
     kernel = loop()
     assert judged(kernel) == []

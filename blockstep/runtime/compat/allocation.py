@@ -1,6 +1,7 @@
 """`triton.set_allocator`: where kernels that need scratch memory get it from.
 
-The interpreting machines need none; the allocator is kept, and asked where a kernel would ask it.
+The allocator is kept and never asked: the interpreting machines need no scratch memory, and the gpu
+machine keeps its own (`runtime/gpu/scratch.py`), which streams and graphs do not share.
 """
 
 from __future__ import annotations

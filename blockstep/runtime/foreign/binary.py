@@ -1,8 +1,8 @@
 """From Triton's answer to a `Binary`: the parameters in the order that Triton's launcher passes them.
 
 A tuple is flattened. A host descriptor is a tensor map, its lengths and its strides; where Triton
-copies without the copy engine it is the address, lengths, strides and whether it pads with NaN, and
-then lengths and strides once more. Last are two pointers: scratch memory, and that of a profiler.
+copies without the copy engine it is the address, lengths, strides, whether it pads with NaN and (from
+3.7 on) rounds to tf32, and then lengths and strides once more. Last are two pointers: scratch memory, and that of a profiler.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ def binary_of(answer: Mapping[str, Any], bound: Bound) -> Binary:
     """The code of one kernel. Raises UnsupportedError for what the ptx machine cannot be given."""
     told = answer["metadata"]
     maps = iter(told.get("tensordesc_meta") or ())
+    rounds = bool(answer.get("rounds"))
     parameters = [
         p
         for argument, kind in zip(bound.arguments, answer["signature"], strict=True)
-        for p in _parameters(argument, kind, maps)
+        for p in _parameters(argument, kind, maps, rounds)
     ]
     if told.get("profile_scratch_size"):
         raise UnsupportedError(f"{told['name']} is instrumented for a profiler")
@@ -47,23 +48,27 @@ def binary_of(answer: Mapping[str, Any], bound: Bound) -> Binary:
     )  # fmt: skip
 
 
-def _parameters(argument: Argument, kind: Any, maps: Iterator[Any]) -> Iterator[Param]:
+def _parameters(
+    argument: Argument, kind: Any, maps: Iterator[Any], rounds: bool
+) -> Iterator[Param]:
     if isinstance(kind, list | tuple):
         for item, inner in zip(argument.items, kind, strict=True):
-            yield from _parameters(item, inner, maps)
+            yield from _parameters(item, inner, maps, rounds)
     elif kind == "constexpr":
         return
     elif kind.startswith("*"):
         yield Param("pointer", argument.name)
     elif kind.startswith("tensordesc"):
-        yield from _descriptor(argument, next(maps, None))
+        yield from _descriptor(argument, next(maps, None), rounds)
     elif kind in _KINDS:
         yield Param(_KINDS[kind], argument.name)
     else:
         raise UnsupportedError(f"Triton passes `{argument.name}` as {kind}")
 
 
-def _descriptor(argument: Argument, told: Any) -> Iterator[Param]:
+def _descriptor(argument: Argument, told: Any, rounds: bool) -> Iterator[Param]:
+    if getattr(argument.value, "round_f32_to_tf32", False):
+        raise UnsupportedError(f"`{argument.name}` is a descriptor that rounds to tf32")
     name, rank = argument.name, len(argument.value.shape)
     lengths = [f"{name}.shape[{axis}]" for axis in range(rank)]
     strides = [f"{name}.strides[{axis}]" for axis in range(rank)]
@@ -71,6 +76,7 @@ def _descriptor(argument: Argument, told: Any) -> Iterator[Param]:
         yield Param("pointer", name)
         yield from (Param("i64", part) for part in (*lengths, *strides))
         yield Param("i1", f"{name}.padding")
+        yield from [Param("i1", f"{name}.rounds")] * rounds
     else:
         yield Param("tensor_map", name, _box(argument, told, lengths, strides))
     yield from (Param("i32", part) for part in lengths)

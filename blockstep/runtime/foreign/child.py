@@ -184,9 +184,16 @@ def compiled(request: dict[str, Any], triton: Any) -> dict[str, Any]:
     made = compiler.compile(source, target=target, options=chosen.__dict__)
     return {
         "ptx": made.asm["ptx"],
+        "rounds": _descriptors_round(),
         "signature": list(signature.values()),
         "metadata": {k: v for k, v in made.metadata._asdict().items() if k != "target"},
     }
+
+
+def _descriptors_round() -> bool:
+    """Whether host descriptors say if they round to tf32, which is passed to kernels, then."""
+    descriptors = importlib.import_module("triton.tools.tensor_descriptor")
+    return "round_f32_to_tf32" in descriptors.TensorDescriptor.__dataclass_fields__
 
 
 def _no_assembler(backend: Any) -> None:

@@ -1,7 +1,7 @@
 """From a bound launch to Triton's code for it: from memory, from disk, or compiled.
 
 The key is the request, whole, with what Triton says of itself (version, place, the settings in its
-environment that change code).
+environment that change code) and the script that it runs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Triton:
         request, left = request_for(function, bound, options)
         self.process.start()
         text = json.dumps(request, sort_keys=True)
-        key = store.key_of({"request": text, "triton": json.dumps(self.process.hello)})
+        asked = self.process.script.read_bytes()  # another one may answer otherwise
+        hello = json.dumps(self.process.hello, sort_keys=True)
+        key = store.key_of({"request": text, "triton": hello, "asked": asked})
         answer = self._made.get(key) or self._load(key)
         if answer is None:
             answer = self.process.ask(request)
@@ -66,19 +68,6 @@ class Triton:
         if entry is None:
             return None
         return {**entry.metadata, "ptx": entry.parts["ptx"].decode()}
-
-
-def compile_with_triton(
-    function: JITFunction, bound: Bound, options: Mapping[str, Any], python: str | None = None
-) -> Binary:
-    """Triton's code for a launch; see `Triton.compile`. The process is kept for the next one."""
-    chosen = python or os.environ.get(VARIABLE) or default_python()
-    if chosen not in _known:
-        _known[chosen] = Triton(chosen)
-    return _known[chosen].compile(function, bound, options)
-
-
-_known: dict[str, Triton] = {}
 
 
 def _refusal(function: JITFunction, answer: Mapping[str, Any], left: Mapping[str, str]) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from blockstep import target
-from blockstep.findings import Span
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Argument, Bound
 from blockstep.runtime.foreign.carrying import Carrier
@@ -98,13 +97,10 @@ def _descriptor(told: Any) -> list[Any]:
 
 def _representative(value: int) -> int:
     """The same integer for all that Triton takes alike."""
-    if value in (0, 1):
-        return 16 * (1 - value) or 1
+    if value == 1:
+        return 1
     rest = 0 if value % _ALIGNMENT == 0 else 3
     for power in (31, 63):
         if -(1 << power) <= value < 1 << power:
             return (16 if power == 31 else 1 << 40) + rest
     return (1 << 63) + rest
-
-
-__all__ = ["Span", "request_for"]

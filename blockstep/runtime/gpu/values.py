@@ -79,6 +79,8 @@ def _place(argument: Argument, here: str, found: dict[str, str]) -> None:
         return
     found[argument.name] = f"{here}[0]"
     found[f"{argument.name}.padding"] = repr(argument.value.padding == "nan")
+    rounds = bool(getattr(argument.value, "round_f32_to_tf32", False))
+    found[f"{argument.name}.rounds"] = repr(rounds)
     for axis in range(len(argument.value.shape)):
         found[f"{argument.name}.shape[{axis}]"] = f"{here}[1][{axis}]"
         found[f"{argument.name}.strides[{axis}]"] = f"{here}[2][{axis}]"

@@ -21,7 +21,7 @@ from blockstep.interp.ptx import faults as ptx
 from blockstep.interp.ptx.batch import Watcher
 from blockstep.interp.ptx.faults import Place, Trap
 from blockstep.interp.ptx.global_races import GlobalRaces
-from blockstep.interp.scheduler import Deadlock, Scheduler
+from blockstep.interp.scheduler import Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.ir import Function
 from blockstep.options import Options
@@ -36,12 +36,14 @@ from blockstep.runtime.ptx.running import run_binary
 OUTSIDE = "an access that the source does not make, outside of the arguments or not aligned"
 
 
+KERNEL_ERRORS = (
+    TritonError, AssertionError, ArithmeticError, LookupError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""What a kernel may end in on the step machine; a deadlock is a RuntimeError."""
+
+
 class KeepsCalls(Exception):
     """The IR of the front end has calls, which the pass `inline` does away with."""
-
-
-_OWN = (TritonError, Deadlock, ArithmeticError, ValueError, TypeError, AssertionError)
-"""What a kernel that does not run raises: a `device_assert` that fails is an AssertionError."""
 
 
 @contextlib.contextmanager
@@ -69,7 +71,7 @@ class Step:
         with session.using(quiet), silent():
             try:
                 execution.execute(machine, launch.function.body, launch.bound, quiet)
-            except _OWN as error:
+            except KERNEL_ERRORS as error:
                 raise NotRun(f"the kernel itself ends in {error_text(error)}") from error
         return Ran()
 
@@ -165,14 +167,19 @@ def run_compiled(compiled: Callable[[], Binary], launch: Launch) -> Ran:
     machine lacks, Broken for a trap."""
     touched = Touched(launch.bound.space)
     try:
-        ran = run_watched(compiled(), launch, [touched, *races_of(launch)])
+        binary = compiled()
+        ran = run_watched(binary, launch, [touched, *races_of(launch)])
     except TritonError as error:  # NotSupported is one
         raise NotRun(error_text(error)) from error
     except ptx.Trap as trap:
         raise Broken(fault_of(trap.fault)) from trap
     except ptx.Malformed as malformed:
         raise Broken(Fault("compiler", f"PTX that is malformed: {malformed}")) from malformed
-    return Ran([fault_of(f) for f in ran.report.faults], touched)
+    faults = [fault_of(f) for f in ran.report.faults]
+    if ran.assertion is not None:  # the source's hold: it has run
+        site = binary.sites[ran.assertion.site]
+        faults.insert(0, Fault("assert", f"`{site.message}` fails", site.span))
+    return Ran(faults, touched)
 
 
 def place_in(binary: Binary, launch: Launch, address: int, writes: bool) -> Place | None:
@@ -237,6 +244,7 @@ def error_text(error: BaseException) -> str:
 
 __all__ = [
     "Grid",
+    "KERNEL_ERRORS",
     "KeepsCalls",
     "Ptx",
     "Step",

@@ -59,7 +59,12 @@ class Memory:
                 storage.data[...] = image[storage.base]
 
     def _written(self) -> list[Storage]:
-        return [s for s in self.space.storages if not s.readonly]
+        return [s for s in self.space.storages if not s.readonly and not s.internal]
+
+    @property
+    def known(self) -> frozenset[int]:
+        """The addresses of the storages of arguments, and of those that were reached."""
+        return self.arguments | frozenset(s.base for s in self.reached)
 
     @property
     def reached(self) -> list[Storage]:
@@ -68,13 +73,25 @@ class Memory:
 
     def differences(self, wanted: Image) -> list[Different]:
         """Where memory is not as wanted: one for each view in which elements differ, and one for
-        each storage outside of all views. A NaN is equal to every NaN of its type."""
+        each storage outside of all views. A NaN is equal to every NaN of its type. What nobody
+        had reached when the image was taken is to be as it was before."""
         found: list[Different] = []
         for storage in self._written():
-            before = wanted.get(storage.base)
-            if before is None or np.array_equal(before, storage.data):
-                continue
-            found += _compared(storage, before)
+            right = wanted.get(storage.base)
+            if right is None or right.size != storage.nbytes:
+                right = self._put_together(storage, wanted)
+            if not np.array_equal(right, storage.data):
+                found += _compared(storage, right)
+        return found
+
+    def _put_together(self, storage: Storage, wanted: Image) -> Bytes:
+        """What is wanted of a storage that was none, or several, when the image was taken."""
+        found = storage.data.copy()
+        known = [(data.__array_interface__["data"][0], before) for data, before in self._saved]
+        for base, data in (*reversed(known), *wanted.items()):
+            start = base - storage.base
+            if 0 <= start and start + data.size <= found.size:
+                found[start : start + data.size] = data
         return found
 
 

@@ -6,13 +6,7 @@ puts memory back. It says what it saw besides, as `Ran`. Where it cannot run at 
 `NotRun`; where what it runs breaks a rule that the source keeps (a slot read before it is filled, a
 trap) it raises `Broken`.
 
-    class Foreign:
-        name, rule = "triton", Rule.FAST
-        def run(self, launch):
-            run_binary(compile_with_triton(launch), launch.bound, launch.grid)
-            return Ran()
-
-`climb(launch, [*default_rungs(launch), Foreign()])` adds one.
+`climb(launch, [TritonPtx(triton)])` adds one of another compiler (`ladder.triton`).
 """
 
 from __future__ import annotations

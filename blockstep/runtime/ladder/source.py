@@ -3,11 +3,12 @@ may do anything."""
 
 from __future__ import annotations
 
-from blockstep.errors import TritonError
 from blockstep.findings import OURS, Finding
+from blockstep.interp.grid.plan import ATOMICS, any_order
+from blockstep.ir import Function
 from blockstep.runtime.checking import check
 from blockstep.runtime.ladder.launch import Launch
-from blockstep.runtime.ladder.machines import silent
+from blockstep.runtime.ladder.machines import KERNEL_ERRORS, silent
 from blockstep.runtime.ladder.touched import Heard, Touched
 from blockstep.runtime.ladder.writers import listen
 from blockstep.runtime.launch import launch as run
@@ -20,11 +21,21 @@ def errors_of(launch: Launch) -> list[Finding]:
     try:
         with machine("auto"), check() as report, silent():
             run(launch.function, launch.args, launch.kwargs, grid=launch.grid, warmup=False)
-    except (TritonError, AssertionError):
+    except KERNEL_ERRORS:
         pass  # the findings say it
     finally:
         launch.memory.restore()
     return [f for f in report.errors if f.kind not in OURS]
+
+
+def sees_order(function: Function) -> bool:
+    """Whether what a program instance reads may depend on which came before it: it looks at the old
+    values of atomics, or waits. Then another order may touch other memory."""
+    operations = [o for f in (function, *function.callees) for o in f.walk()]
+    return any(
+        (o.name in ATOMICS and not any_order(o)) or bool(o.attributes.get("volatile"))
+        for o in operations
+    )
 
 
 def touched_of(launch: Launch) -> Touched:

@@ -34,11 +34,6 @@ class Touched:
     read: dict[int, Any] = field(default_factory=dict)
     written: dict[int, Any] = field(default_factory=dict)
 
-    @property
-    def bases(self) -> frozenset[int]:
-        """The addresses of the storages that were touched."""
-        return frozenset(self.read) | frozenset(self.written)
-
     def note(self, storage: Storage, addresses: Any, size: int, reads: bool, writes: bool) -> None:
         """Elements at these addresses, all inside of a storage, are touched."""
         for kinds, on in ((self.read, reads), (self.written, writes)):

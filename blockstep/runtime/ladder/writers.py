@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 
 from blockstep import target
-from blockstep.errors import TritonError
 from blockstep.findings import Access, Event, Program, Span
 from blockstep.interp.checkers.bounds import Bounds
 from blockstep.interp.events import Checker, Flags
-from blockstep.interp.scheduler import Deadlock, Scheduler
+from blockstep.interp.scheduler import Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language.frames import callers_of
 from blockstep.options import Options
 from blockstep.runtime import execution, session
 from blockstep.runtime.ladder.launch import Launch
-from blockstep.runtime.ladder.machines import silent
+from blockstep.runtime.ladder.machines import KERNEL_ERRORS, silent
 from blockstep.runtime.ladder.outcome import Mismatch
 
 
@@ -81,7 +80,7 @@ def listen(launch: Launch, *checkers: Checker) -> list[Event]:
     with session.using(quiet), silent():
         try:
             execution.execute(machine, launch.function.body, launch.bound, quiet)
-        except (TritonError, Deadlock):
+        except KERNEL_ERRORS:
             return events  # what was heard until then is what there is
     return events
 

@@ -13,6 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from blockstep.errors import UnsupportedError
 from blockstep.interp.ptx.faults import Crash
 from blockstep.interp.ptx.host.text import DATA, STRIDES
 
@@ -26,6 +27,7 @@ class _Host:
 
     def __init__(self) -> None:
         _check_layout()
+        _check_processor()
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self.machine = llvm.Target.from_default_triple().create_target_machine(
@@ -57,6 +59,12 @@ def _check_layout() -> None:
     strides = ctypes.c_void_p.from_address(id(one) + STRIDES).value or 0
     if data != one.ctypes.data or (ctypes.c_int64 * 2).from_address(strides)[:] != [12, 4]:
         raise Crash("NumPy's arrays are laid out otherwise than host code expects")
+
+
+def _check_processor() -> None:
+    """Raises UnsupportedError where conversions of f16 would be calls of functions that nobody has."""
+    if llvm.get_host_cpu_features().get("f16c") is False:
+        raise UnsupportedError("host code needs a processor that converts 16-bit floats (F16C)")
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import numpy as np
 
 from blockstep.interp.ptx.batch import Batch
 from blockstep.interp.ptx.decode import Decoder, Effect, effect
-from blockstep.interp.ptx.frame import Bits, Frame, Mask
+from blockstep.interp.ptx.frame import LANES, Bits, Frame, Mask
 from blockstep.interp.ptx.isa.memory import SPACES
 from blockstep.interp.ptx.isa.registry import Instruction
 from blockstep.interp.ptx.memory import item
@@ -29,6 +29,8 @@ class Groups:
         self.committed = np.zeros(shape, np.int64)
         self.done = np.zeros(shape, np.int64)
         self.ended = np.zeros((*shape, KEPT), np.int64)
+        self.met = np.zeros((*shape, KEPT), np.int64)  # the warp epochs that these were
+        self.each = each
 
     @staticmethod
     def of(batch: Batch) -> Groups:
@@ -72,6 +74,7 @@ class Groups:
                 new = group > done
                 c, t = cta[new], tid[new]
                 self.ended[c, t, group[new] % KEPT] = races.epoch[c, 0]
+                self.met[c, t, group[new] % KEPT] = races.warp_epoch[c, t * self.each // LANES]
         self.done[cta, tid] = np.maximum(done, target)
 
 

@@ -157,13 +157,13 @@ class OrderedRaces:
         clock = (groups.committed[heads] + 1)[which][:, None]
         self._check_written(look)
         self._check_writer(look, rows, "read of", own=False)
-        self._check_fenced(look, rows, "wgmma reads")
+        self._check_fenced(look, rows, "a wgmma reads")
         self._note_reads(look, rows, agent, clock)
 
     def _bulk_read(self, look: Look, rows: Bits) -> None:
         self._check_written(look)
         self._check_writer(look, rows, "read of")
-        self._check_fenced(look, rows, "bulk copy reads")
+        self._check_fenced(look, rows, "a bulk copy reads")
         if self.batch.signal is None:
             agent = self.order.bulk_columns(look.cta[:, 0], look.tid[:, 0])[:, None]
             clock = self.order.bulk_clocks(look.cta, look.tid)
@@ -175,7 +175,7 @@ class OrderedRaces:
         self._check_writer(look, rows, "copy over")
         self._check_readers(look, rows, "copy over")
         if kind == "engine":
-            self._check_fenced(look, rows, "bulk copy overwrites")
+            self._check_fenced(look, rows, "a bulk copy overwrites")
         agent, clock = self._signal(look)
         self.shadow.wrote(look.granules, agent, clock, 0, self._site(look.place))
 
@@ -299,7 +299,7 @@ class OrderedRaces:
         if wrong.any():
             thread = int(self.agents.owner[last.agent[wrong][0]]) + int(last.lane[wrong][0])
             place = self.places[self.shadow.site[look.granules[wrong][0]]]
-            look.tell(wrong, "async", f"{what} what a thread wrote, and no fence", place, thread)
+            look.tell(wrong, "async", f"{what} what a thread wrote, unfenced", place, thread)
 
     # within
 
