@@ -9,7 +9,7 @@ is neither monotone nor slow (of slope at most 1) is undecided where its operand
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,7 +103,20 @@ def _approximate(step: Step, function: Function, flushes: bool) -> Ranged:
     if single:
         found = flushed(*found)
     special = x.fixed & ~np.isfinite(x.lows) | x.fixed & np.isnan(widened(step.value, step.kind))
+    if single:
+        jumps = _jumps_at_zero(step, function)
+        found, special = (np.where(jumps, np.nan, found[0]), found[1]), special & ~jumps
     return finish(step.value, step.kind, found, special, flags_of(x), surely_nan(x))
+
+
+def _jumps_at_zero(step: Step, function: Function) -> Any:
+    """Where the operand is a subnormal number, and only one of the results for it and for zero is a
+    NaN."""
+    x = widened(step.operands[0].value, step.operands[0].kind)
+    with np.errstate(all="ignore"):
+        zero = np.asarray(function.compute(np.copysign(0.0, x)), np.float64)
+    small = (x != 0) & (np.abs(x) < SMALLEST_NORMAL)
+    return small & (np.isnan(zero) != np.isnan(widened(step.value, step.kind)))
 
 
 def _language(step: Step) -> Ranged:
@@ -208,12 +221,13 @@ def _exactly(step: Step) -> Ranged:
         np.where(tiny, np.minimum(found[0], -0.0), found[0]),
         np.where(tiny, np.maximum(found[1], 0.0), found[1]),
     )
-    low, high = hull((low, high), _with_flushed_operands(step))
+    other = _with_flushed_operands(step)
+    jumps = np.isnan(other) != np.isnan(true)
+    low, high = hull((low, high), (np.where(jumps, true, other),) * 2)
     if step.attributes["function"] in documented.SCALES:
         low, high = _scaled_subnormal(step, low, high, tiny)
-    return finish(
-        step.value, step.kind, (low, high), (low == high) & made.fixed | np.isnan(true), made.flags
-    )
+    sure = ((low == high) & made.fixed | np.isnan(true)) & ~jumps
+    return finish(step.value, step.kind, (np.where(jumps, np.nan, low), high), sure, made.flags)
 
 
 def _scaled_subnormal(step: Step, low: Any, high: Any, tiny: Any) -> Range:
@@ -227,17 +241,15 @@ def _scaled_subnormal(step: Step, low: Any, high: Any, tiny: Any) -> Range:
     )
 
 
-def _with_flushed_operands(step: Step) -> Range:
-    """The result for operands whose subnormal numbers are zeros; the value itself if there are none."""
+def _with_flushed_operands(step: Step) -> Any:
+    """The result for operands whose subnormal numbers are zeros."""
     arrays = [np.asarray(x.value) for x in step.operands]
     held = [
         np.where(np.abs(a) < np.float32(SMALLEST_NORMAL), np.copysign(np.float32(0), a), a)
         if a.dtype == np.float32 else a
         for a in arrays
     ]  # fmt: skip
-    other = widened(np.asarray(step.meaning(*held)), step.kind)
-    other = np.where(np.isnan(other), widened(step.value, step.kind), other)
-    return other, other
+    return widened(np.asarray(step.meaning(*held)), step.kind)
 
 
 def _of_several(step: Step, function: Function) -> Ranged:
@@ -248,31 +260,30 @@ def _of_several(step: Step, function: Function) -> Ranged:
     true = np.where(np.isfinite(true), true, widened(step.value, step.kind))
     reach = OWN_ERROR * _double_units(true)
     found = _widened_by((true - reach, true + reach), function.error, step.kind)
+    sure = all_fixed(*step.operands) & ~np.isfinite(widened(step.value, step.kind))
     if step.kind.is_fp32() and not step.exact:
-        found = flushed(*_hull_of_flushed(function, arrays, found, step.kind))
+        for other in _of_flushed(function, arrays):
+            sure = sure & ((other == true) | np.isnan(other) & np.isnan(true))
+            found = hull(found, _widened_by((other, other), function.error, step.kind))
+        found = flushed(*found)
     flags = uncertain(step)
     low, high = (
         np.where(flags != 0, sign * np.inf, end) for sign, end in zip((-1, 1), found, strict=True)
     )
-    whole_line = all_fixed(*step.operands) & ~np.isfinite(widened(step.value, step.kind))
-    return finish(step.value, step.kind, (low, high), whole_line, flags)
+    return finish(step.value, step.kind, (low, high), sure, flags)
 
 
-def _hull_of_flushed(function: Function, arrays: list[Any], found: Range, kind: ty.dtype) -> Range:
-    """Also the results for operands some of whose subnormal numbers are zeros."""
+def _of_flushed(function: Function, arrays: list[Any]) -> Iterator[Any]:
+    """The results for operands some of whose subnormal numbers are zeros."""
     small = [np.abs(a) < SMALLEST_NORMAL if a.dtype == np.float64 else a != a for a in arrays]
     for chosen in itertools.product((False, True), repeat=len(arrays)):
-        if not any(on and tiny.any() for on, tiny in zip(chosen, small, strict=True)):
-            continue
-        held = [
-            np.where(tiny, np.copysign(0.0, a), a) if on else a
-            for on, tiny, a in zip(chosen, small, arrays, strict=True)
-        ]
-        with np.errstate(all="ignore"):
-            other = np.asarray(function.compute(*held), np.float64)
-        other = np.where(np.isnan(other), found[0], other)
-        found = hull(found, _widened_by((other, other), function.error, kind))
-    return found
+        if any(on and tiny.any() for on, tiny in zip(chosen, small, strict=True)):
+            held = [
+                np.where(tiny, np.copysign(0.0, a), a) if on else a
+                for on, tiny, a in zip(chosen, small, arrays, strict=True)
+            ]
+            with np.errstate(all="ignore"):
+                yield np.asarray(function.compute(*held), np.float64)
 
 
 def _intrinsic(step: Step, name: str) -> Ranged:

@@ -112,6 +112,18 @@ def lengths(x, y, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def inverse_roots(x, out, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    tl.store(out + c, tl.rsqrt(tl.load(x + c)))
+
+
+@triton.jit
+def rounded_products(x, y, out, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    tl.store(out + c, libdevice.mul_rn(tl.load(x + c), tl.load(y + c)))
+
+
+@triton.jit
 def tickets(counter, out):
     tl.store(out + tl.atomic_add(counter, 1), tl.program_id(0))
 

@@ -246,6 +246,17 @@ def test_a_function_of_two_operands_may_take_a_subnormal_one_for_zero() -> None:
     assert (verdict.within, verdict.wrong) == (1, 1)
 
 
+def test_a_number_or_a_nan_by_what_a_subnormal_operand_counts_as_is_undecided() -> None:
+    x, y = np.array([-(2.0**-127), -1, 2.0**-127], F32), np.array([np.inf] * 3, F32)
+    out = np.zeros(3, F32)
+    root = bounded(kernels.inverse_roots, (1,), np.pad(x, (0, 1)), np.zeros(4, F32), BLOCK=4)["out"]
+    assert root.undecided.tolist() == [True, False, False, False]
+    product = bounded(kernels.rounded_products, (1,), x[:2], y[:2], out[:2], BLOCK=2)["out"]
+    assert product.undecided.tolist() == [True, False]
+    exact = bounded(kernels.rounded_products, (1,), x[:2], y[:2], out[:2], BLOCK=2, exact=True)
+    assert exact["out"].certain.all()
+
+
 def test_what_tickets_decide_is_ordered() -> None:
     bounds = bounded(kernels.tickets, (4,), np.zeros(1, np.int32), np.zeros(4, np.int32))
     verdict = bounds.judge("out", np.array([3, 2, 1, 0], np.int32))
