@@ -24,6 +24,10 @@ types: ## mypy --strict
 fuzz: ## random kernels on every machine: 20,000, resumable (delete fuzz.json to start anew)
 	nice -n 10 $(PYTHON) benchmarks/fuzz.py 20000 --state fuzz.json
 
+ladder: ## all kernels of the suite on every rung, nothing left out; then 10,000 random ones, resumable (climb.json)
+	nice -n 10 $(PYTHON) -m pytest -q -n 2 --dist worksteal tests/differential tests/libraries --ladder-all
+	nice -n 10 $(PYTHON) benchmarks/fuzz.py 10000 --ladder --jobs 2 --state climb.json
+
 device: ## on a machine with a CUDA device: everything compiled, run and compared there
 	$(PYTHON) benchmarks/device.py --json benchmarks/results/device.json
 

@@ -45,10 +45,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite stored diagnostics")
     parser.addoption("--ladder-seed", type=int, metavar="N", help="repeat the draws of a run")
     parser.addoption("--ladder-all", action="store_true", help="the ladder without sampling")
+    parser.addoption(
+        "--climb", action="store_true", help="every launch of all tests that run climbs"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     sample.configure(config)
+
+
+@pytest.fixture(autouse=True)
+def climbing_too(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With `--climb` the launches of any test go up the ladder first, with drawn options."""
+    if not request.config.getoption("--climb"):
+        yield
+        return
+    from tests.differential.climbing import Climbing
+
+    made = Climbing(request.node)
+    try:
+        with made.launches(sample.current().options(request.node.nodeid)):
+            yield
+    finally:
+        made.tell()
 
 
 def pytest_report_header() -> str:

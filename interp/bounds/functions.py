@@ -8,7 +8,6 @@ is neither monotone nor slow (of slope at most 1) is undecided where its operand
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +31,7 @@ from blockstep.interp.bounds.ranges import (
     flushed,
     padded,
     product_range,
+    tidied,
     units,
     widened,
 )
@@ -61,8 +61,10 @@ class Function:
 
 
 def _library_error(name: str, kind: ty.dtype) -> Error:
+    """What is documented is the distance from the correctly rounded result, which itself is half a
+    unit away from the true value."""
     ulps = documented.LIBRARY[name][1 if kind.is_fp64() else 0]
-    return Error(ulps=ulps)
+    return Error(ulps=ulps + 0.5)
 
 
 def _true_range(function: Function, x: Range, value: Any, degenerate: Any) -> Range:
@@ -103,7 +105,20 @@ def _approximate(step: Step, function: Function, flushes: bool) -> Ranged:
     if single:
         found = flushed(*found)
     special = x.fixed & ~np.isfinite(x.lows) | x.fixed & np.isnan(widened(step.value, step.kind))
+    if single:
+        jumps = _jumps_at_zero(step, function)
+        found, special = (np.where(jumps, np.nan, found[0]), found[1]), special & ~jumps
     return finish(step.value, step.kind, found, special, flags_of(x), surely_nan(x))
+
+
+def _jumps_at_zero(step: Step, function: Function) -> Any:
+    """Where the operand is a subnormal number, and only one of the results for it and for zero is a
+    NaN."""
+    x = widened(step.operands[0].value, step.operands[0].kind)
+    with np.errstate(all="ignore"):
+        zero = np.asarray(function.compute(np.copysign(0.0, x)), np.float64)
+    small = (x != 0) & (np.abs(x) < SMALLEST_NORMAL)
+    return small & (np.isnan(zero) != np.isnan(widened(step.value, step.kind)))
 
 
 def _language(step: Step) -> Ranged:
@@ -183,7 +198,8 @@ def library(step: Step) -> Ranged | list[Ranged]:
     """By the function's documented error; exact functions of exact operands are exact."""
     name = step.attributes["function"]
     if not step.kind.is_floating():
-        return elementwise(step)
+        (made,) = elementwise(step)
+        return _without_subnormals(step, made)
     if name in documented.FAST or name in documented.GROWING:
         return _intrinsic(step, name)
     if name in documented.UNBOUNDED:
@@ -192,8 +208,27 @@ def library(step: Step) -> Ranged | list[Ranged]:
         return _exactly(step)
     function = Function(name, LIBDEVICE[name].meaning, _library_error(name, step.kind))
     if len(step.operands) == 1:
-        return _approximate(step, function, not step.exact)
-    return _of_several(step, function)
+        return _without_subnormals(step, _approximate(step, function, not step.exact))
+    return _without_subnormals(step, _of_several(step, function))
+
+
+def _without_subnormals(step: Step, made: Ranged) -> Ranged:
+    """Fast code takes a subnormal float32 operand for zero here and not there: what comes of it
+    (also a NaN, where zero is set apart) is not documented, and open."""
+    if step.exact:
+        return made
+    small: Any = False
+    for x in step.operands:
+        if x.kind.is_fp32():
+            number = widened(x.value, x.kind)
+            small = small | ((number != 0) & (np.abs(number) < SMALLEST_NORMAL))
+    if not np.any(small):
+        return made
+    flags = np.where(small, UNDECIDED, 0 if made.flags is None else made.flags).astype(np.uint8)
+    if not made.kind.is_floating():
+        return anything(made.value, made.kind, flags)
+    low, high = np.where(small, -np.inf, made.lows), np.where(small, np.inf, made.highs)
+    return tidied(made.value, made.kind, low, high, flags)
 
 
 def _exactly(step: Step) -> Ranged:
@@ -208,12 +243,14 @@ def _exactly(step: Step) -> Ranged:
         np.where(tiny, np.minimum(found[0], -0.0), found[0]),
         np.where(tiny, np.maximum(found[1], 0.0), found[1]),
     )
-    low, high = hull((low, high), _with_flushed_operands(step))
+    other = _with_flushed_operands(step)
+    jumps = np.isnan(other) != np.isnan(true)
+    low, high = hull((low, high), (np.where(jumps, true, other),) * 2)
     if step.attributes["function"] in documented.SCALES:
         low, high = _scaled_subnormal(step, low, high, tiny)
-    return finish(
-        step.value, step.kind, (low, high), (low == high) & made.fixed | np.isnan(true), made.flags
-    )
+    same = (low == high) & ((true != 0) | (np.signbit(other) == np.signbit(true)))
+    sure = (same & made.fixed | np.isnan(true)) & ~jumps
+    return finish(step.value, step.kind, (np.where(jumps, np.nan, low), high), sure, made.flags)
 
 
 def _scaled_subnormal(step: Step, low: Any, high: Any, tiny: Any) -> Range:
@@ -227,17 +264,15 @@ def _scaled_subnormal(step: Step, low: Any, high: Any, tiny: Any) -> Range:
     )
 
 
-def _with_flushed_operands(step: Step) -> Range:
-    """The result for operands whose subnormal numbers are zeros; the value itself if there are none."""
+def _with_flushed_operands(step: Step) -> Any:
+    """The result for operands whose subnormal numbers are zeros."""
     arrays = [np.asarray(x.value) for x in step.operands]
     held = [
         np.where(np.abs(a) < np.float32(SMALLEST_NORMAL), np.copysign(np.float32(0), a), a)
         if a.dtype == np.float32 else a
         for a in arrays
     ]  # fmt: skip
-    other = widened(np.asarray(step.meaning(*held)), step.kind)
-    other = np.where(np.isnan(other), widened(step.value, step.kind), other)
-    return other, other
+    return widened(np.asarray(step.meaning(*held)), step.kind)
 
 
 def _of_several(step: Step, function: Function) -> Ranged:
@@ -248,31 +283,14 @@ def _of_several(step: Step, function: Function) -> Ranged:
     true = np.where(np.isfinite(true), true, widened(step.value, step.kind))
     reach = OWN_ERROR * _double_units(true)
     found = _widened_by((true - reach, true + reach), function.error, step.kind)
+    sure = all_fixed(*step.operands) & ~np.isfinite(widened(step.value, step.kind))
     if step.kind.is_fp32() and not step.exact:
-        found = flushed(*_hull_of_flushed(function, arrays, found, step.kind))
+        found = flushed(*found)
     flags = uncertain(step)
     low, high = (
         np.where(flags != 0, sign * np.inf, end) for sign, end in zip((-1, 1), found, strict=True)
     )
-    whole_line = all_fixed(*step.operands) & ~np.isfinite(widened(step.value, step.kind))
-    return finish(step.value, step.kind, (low, high), whole_line, flags)
-
-
-def _hull_of_flushed(function: Function, arrays: list[Any], found: Range, kind: ty.dtype) -> Range:
-    """Also the results for operands some of whose subnormal numbers are zeros."""
-    small = [np.abs(a) < SMALLEST_NORMAL if a.dtype == np.float64 else a != a for a in arrays]
-    for chosen in itertools.product((False, True), repeat=len(arrays)):
-        if not any(on and tiny.any() for on, tiny in zip(chosen, small, strict=True)):
-            continue
-        held = [
-            np.where(tiny, np.copysign(0.0, a), a) if on else a
-            for on, tiny, a in zip(chosen, small, arrays, strict=True)
-        ]
-        with np.errstate(all="ignore"):
-            other = np.asarray(function.compute(*held), np.float64)
-        other = np.where(np.isnan(other), found[0], other)
-        found = hull(found, _widened_by((other, other), function.error, kind))
-    return found
+    return finish(step.value, step.kind, (low, high), sure, flags)
 
 
 def _intrinsic(step: Step, name: str) -> Ranged:

@@ -38,6 +38,15 @@ def cases() -> dict[str, Any]:
         return {case.key: case for case in cases()}
 
 
+INLINED = ("libdevice", "mathematics", "random")
+"""Groups whose functions are inlined for each element: few elements to a thread, or LLVM takes minutes."""
+
+
+def options_of(case: Any, drawn: dict[str, Any]) -> dict[str, Any]:
+    """The launch options of a case."""
+    return {**drawn, "num_warps": 8} if case.group in INLINED else drawn
+
+
 def climb(case: Any, seed: int, options: dict[str, Any]) -> Climb:
     """A case's launch on every rung."""
     with redirected():
@@ -50,4 +59,4 @@ def climb(case: Any, seed: int, options: dict[str, Any]) -> Climb:
         return verify(case.kernel, [*given, *case.scalars], grid=case.grid, **named)
 
 
-__all__ = ["cases", "climb"]
+__all__ = ["cases", "climb", "options_of"]

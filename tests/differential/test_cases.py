@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from blockstep.runtime.ladder import Status
-from tests.differential.against import cases, climb
+from tests.differential.against import cases, climb, options_of
 from tests.differential.climbing import Climbing
 from tests.differential.sample import Sample, current
 
@@ -15,7 +15,7 @@ CASES = 500
 
 @pytest.mark.parametrize("key", current().chosen(sorted(cases()), CASES, "cases"))
 def test_a_case_agrees_on_every_rung(key: str, sample: Sample, climbing: Climbing) -> None:
-    options = sample.options(key)
+    options = options_of(cases()[key], sample.options(key))
     found = climb(cases()[key], sample.seed, options)
     climbing.check(found, options)
     step = found.outcomes[0]

