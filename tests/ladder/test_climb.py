@@ -12,6 +12,8 @@ import blockstep.language as tl
 from blockstep.compiler.emit import emit
 from blockstep.language.function import current_launcher, launching
 from blockstep.runtime.ladder import Launch, Ran, Rule, Status, Verifier, compiling, verify
+from tests.ladder import kernels
+from tests.ladder.launches import small, zeros
 
 
 @triton.jit
@@ -288,3 +290,15 @@ def test_without_a_bound_a_kernel_with_one_result_must_keep_its_bits() -> None:
     assert found.first_wrong is not None and found.first_wrong.rung == "one off", str(found)
     assert found.first_wrong.mismatch is not None
     assert found.first_wrong.mismatch.element == (2, 3)
+
+
+def test_a_load_that_the_order_of_a_sum_decides_is_no_load_beyond_the_source() -> None:
+    found = verify(kernels.guarded_by_a_sum, (small(64), zeros(64)), grid=(1,), BLOCK=32)
+    assert not found.disagrees, str(found)
+
+
+def test_infinities_that_meet_in_a_sum_of_any_order_are_undecided() -> None:
+    sums = np.array([-np.inf, np.inf, 1.0])
+    found = verify(kernels.sum_that_overflows, (sums,), grid=(3,), BLOCK=256)
+    assert not found.disagrees, str(found)
+    assert found.outcome("ptx").status is Status.UNDECIDED
