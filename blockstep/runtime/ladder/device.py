@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from blockstep.errors import TritonError
 from blockstep.runtime.gpu import driver
 from blockstep.runtime.gpu import machine as gpu
+from blockstep.runtime.gpu.failures import KernelFault
 from blockstep.runtime.gpu.host_arrays import InPlace
 from blockstep.runtime.ladder.launch import Launch
-from blockstep.runtime.ladder.rung import NotRun, Ran, Rule
+from blockstep.runtime.ladder.rung import Broken, Fault, NotRun, Ran, Rule
 
 NO_GPU = "no GPU"
 
@@ -26,7 +27,8 @@ class Gpu:
     rule: Rule = Rule.FAST
 
     def run(self, launch: Launch) -> Ran:
-        """Raises NotRun where there is no device, and for what it cannot be given."""
+        """Raises NotRun where there is no device, and for what it cannot be given; Broken for a
+        kernel that the device stops, after which the process can launch nothing there."""
         if not driver.present():
             raise NotRun(NO_GPU)
         if launch.memory.reached:
@@ -35,6 +37,8 @@ class Gpu:
         try:
             _on_device(launch)
             there.copy_again()
+        except KernelFault as fault:  # no machine without a device saw it
+            raise Broken(Fault("device", str(fault).splitlines()[0])) from fault
         except TritonError as error:
             raise NotRun(f"{type(error).__name__}: {error}") from error
         finally:
