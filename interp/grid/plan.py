@@ -107,9 +107,10 @@ def _plain(operations: list[Operation], atomics: list[Operation]) -> list[Operat
 
 def any_order(operation: Operation) -> bool:
     """Whether it makes no difference in which order such atomics act."""
-    kind = operation.results[0].type.scalar
-    combine = operation.attributes.get("combine")
-    return combine in _ANY_ORDER and kind._integer and not operation.results[0].uses
+    if operation.attributes.get("combine") not in _ANY_ORDER:
+        return False  # an atomic store has no result either
+    result = operation.results[0]
+    return bool(result.type.scalar._integer) and not result.uses
 
 
 def _sum(operation: Operation) -> Any:

@@ -1,4 +1,4 @@
-"""Random kernels agree on every rung; `make climb` is the long campaign."""
+"""Random kernels agree on every rung; `make ladder` ends with the long campaign."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.differential.climbing import Climbing
 from tests.differential.sample import current
 from tests.fuzz.climbing import case_of, verdict
 
-KERNELS, ALL = 60, 2000
+KERNELS, ALL = 250, 2500
 
 
 @pytest.mark.parametrize("number", current().numbers(KERNELS, ALL, "fuzzed"))

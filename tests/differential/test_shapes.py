@@ -22,7 +22,7 @@ PRODUCTS = (
     (np.float16, np.float32), (ml_dtypes.bfloat16, np.float32), (np.float32, np.float32),
     (ml_dtypes.float8_e5m2, np.float32), (ml_dtypes.float8_e4m3fn, np.float32), (np.int8, np.int32),
 )  # fmt: skip
-DRAWS, ALL = 12, 300  # of each kernel
+DRAWS, ALL = 40, 400  # of each kernel
 
 
 @triton.jit

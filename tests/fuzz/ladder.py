@@ -114,7 +114,7 @@ class Campaign:
         started = time.monotonic()
         end, told, before = started + seconds, started, self.state.wall_seconds
         with contextlib.closing(
-            results(_run, self._tasks(cases), self.jobs, self.case_seconds, end)
+            results(_run, self._tasks(cases), self.jobs, self.case_seconds, end, _spent)
         ) as found:
             for number, result in found:
                 self.take(number, _verdict_of(result, self.case_seconds))
@@ -177,6 +177,11 @@ class Campaign:
 
 def _run(number: int) -> Verdict:
     return verdict(case_of(number))
+
+
+def _spent(found: Verdict) -> bool:
+    """After a fault on the device a process can launch nothing there any more."""
+    return found.reason.startswith("gpu:")
 
 
 def _verdict_of(result: Any, seconds: float) -> Verdict:

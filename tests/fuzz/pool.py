@@ -53,11 +53,17 @@ class Worker:
         return f"signal {-code}" if code is not None and code < 0 else f"exit status {code}"
 
 
+def _goes_on(result: Any) -> bool:
+    return False
+
+
 def results(
-    work: Callable[[Any], Any], tasks: Iterator[Any], jobs: int, seconds: float, end: float
-) -> Generator[tuple[Any, Any], None, None]:
+    work: Callable[[Any], Any], tasks: Iterator[Any], jobs: int, seconds: float, end: float,
+    spent: Callable[[Any], bool] = _goes_on,
+) -> Generator[tuple[Any, Any], None, None]:  # fmt: skip
     """Each task with `work(task)` or a Lost, in the order in which they are done. After `end` (of
-    `time.monotonic()`) no task is begun; each has so many seconds."""
+    `time.monotonic()`) no task is begun; each has so many seconds. A worker whose result says that
+    it is spent is replaced."""
     workers: list[Worker] = []
     try:
         for _ in range(jobs):
@@ -67,7 +73,9 @@ def results(
         while any(not worker.idle for worker in workers):
             for worker in _ready(workers):
                 task, found = worker.task, _result(worker)
-                if isinstance(found, Lost):
+                if isinstance(found, Lost) or spent(found):
+                    if not isinstance(found, Lost):
+                        worker.end()
                     workers[workers.index(worker)] = worker = _started(work)
                 _next(worker, tasks, seconds, end)
                 yield task, found

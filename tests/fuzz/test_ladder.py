@@ -70,6 +70,17 @@ def test_a_worker_that_hangs_or_dies_costs_its_own_task_alone() -> None:
     assert found["dies"] == Lost(False, "exit status 3")
 
 
+def _process(task: int) -> int:
+    return os.getpid()
+
+
+def test_a_worker_that_is_spent_is_replaced() -> None:
+    found = dict(results(_process, iter(range(4)), 1, 20.0, NONE, spent=lambda pid: True))
+    assert len(set(found.values())) == 4
+    found = dict(results(_process, iter(range(4)), 1, 20.0, NONE))
+    assert len(set(found.values())) == 1
+
+
 def test_a_campaign_goes_on_behind_what_is_done(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     state = ladder.State.resumed(None, 10)

@@ -10,6 +10,7 @@ import pytest
 
 from blockstep.runtime.gpu import driver
 from blockstep.runtime.gpu import machine as gpu
+from blockstep.runtime.gpu.failures import KernelFault
 from blockstep.runtime.ladder import Status, verify
 from tests.ladder import kernels
 from tests.ladder.launches import small, zeros
@@ -48,6 +49,16 @@ def test_a_device_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     found = climbed(monkeypatch, 3.0)
     assert found.first_wrong is not None and found.first_wrong.rung == "gpu"
     assert "the device leaves out_ptr[" in str(found.finding)
+
+
+def test_a_kernel_that_the_device_stops_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(stand: Stand) -> None:
+        raise KernelFault("masked", "`masked` read memory of nobody", "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    monkeypatch.setattr(Stand, "synchronize", stopped)
+    found = climbed(monkeypatch, 2.0)
+    assert found.first_wrong is not None and found.first_wrong.rung == "gpu"
+    assert "read memory of nobody" in str(found)
 
 
 def test_memory_behind_addresses_is_not_given_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,28 @@ def test_one_line_computes(
     np.testing.assert_allclose(found.handle, expected(*arrays), rtol=1e-6)
 
 
+def test_ftz_takes_and_gives_subnormal_numbers_as_zeros(block: Block) -> None:
+    x = np.array([1e-45, -1e-45, 2.0**-126, 1], np.float32)
+    y = np.array([1, 1, 0.5, 1], np.float32)
+    for text, expected in (
+        ("mul.ftz.f32 $0, $1, $2;", [0.0, -0.0, 0.0, 1.0]),
+        ("add.ftz.f32 $0, $1, $1;", [0.0, -0.0, 2.0**-125, 2.0]),
+        ("mul.f32 $0, $1, $2;", (x * y).tolist()),
+    ):
+        found = inline_asm_elementwise(text, "=f,f,f", [block(x), block(y)], ty.float32, True, 1)
+        np.testing.assert_array_equal(
+            found.handle.view(np.uint32), np.array(expected, np.float32).view(np.uint32)
+        )
+
+
+@pytest.mark.parametrize("text", ["add.rz.f32 $0, $1, $1;", "mul.sat.f32 $0, $1, $1;"])
+def test_arithmetic_that_rounds_otherwise_is_not_rounded_to_nearest(
+    block: Block, text: str
+) -> None:
+    with pytest.raises(UnsupportedError):
+        inline_asm_elementwise(text, "=f,f", [block(X)], ty.float32, True, 1)
+
+
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_integers_divide_exactly_at_the_ends_of_their_type(block: Block, kind: Any) -> None:
     least, most = np.iinfo(kind).min, np.iinfo(kind).max

@@ -12,9 +12,18 @@ import numpy as np
 from blockstep.errors import UnsupportedError
 from blockstep.language.assembly import instructions as table
 from blockstep.language.assembly.parser import Instruction, Operand, parse
-from blockstep.language.assembly.words import TYPES, immediate, is_type, pair_of, value, word
+from blockstep.language.assembly.words import (
+    TYPES,
+    immediate,
+    is_float,
+    is_type,
+    pair_of,
+    value,
+    word,
+)
 from blockstep.language.numerics import integers
 
+_UNKNOWN = frozenset({"rz", "rm", "rp", "sat"})  # of float arithmetic; `cvt` rounds as it says
 _ORDER_ONLY = ("fence", "membar", "griddepcontrol", "bar", "barrier", "nanosleep", "prefetch")
 
 
@@ -65,6 +74,9 @@ class _Step:
         handler = _HANDLERS.get(self.instruction.name)
         if handler is None or any("[" in str(o) for o in self.instruction.operands):
             raise self.unsupported()
+        rounded = self.instruction.name != "cvt" and _UNKNOWN.intersection(self.instruction.parts)
+        if rounded and is_float(self.types[-1]):
+            raise self.unsupported()
         try:
             handler(self)
         except (KeyError, IndexError, ValueError) as error:
@@ -101,10 +113,21 @@ class _Step:
         return total
 
     def read(self, index: int, kind: str) -> Any:
-        return value(self.read_word(self.instruction.operands[index], kind), kind)
+        return value(self.flushed(self.instruction.operands[index], kind), kind)
+
+    def flushed(self, operand: Operand, kind: str) -> Any:
+        """The word of an operand, where `.ftz` takes subnormal numbers for zeros."""
+        found = self.read_word(operand, kind)
+        return _flushed(found) if kind == "f32" and self.flushes else found
+
+    @property
+    def flushes(self) -> bool:
+        return "ftz" in self.instruction.parts
 
     def write(self, result: Any, operand: Operand | None = None) -> None:
         """Stores words; a guard keeps the old word where it does not hold."""
+        if self.flushes and self.types[0] == "f32" and self.instruction.name != "setp":
+            result = _flushed(result)
         target = self.instruction.operands[0] if operand is None else operand
         if isinstance(target, tuple):
             raise KeyError(target)
@@ -114,6 +137,12 @@ class _Step:
             old = self.registers.get(target, np.zeros((), np.uint64))
             result = np.where(holds, result, old)
         self.registers[target] = result
+
+
+def _flushed(words: Any) -> Any:
+    """Float32 numbers with a zero for each subnormal one, of its sign."""
+    sign = words & np.uint64(0x80000000)
+    return np.where(words & np.uint64(0x7F800000) == 0, sign, words)
 
 
 def _special(name: str) -> Any:
@@ -201,7 +230,7 @@ def _choose(step: _Step) -> None:
 
 def _convert(step: _Step) -> None:
     target, source = step.types
-    words = [step.read_word(o, source) for o in step.instruction.operands[1:]]
+    words = [step.flushed(o, source) for o in step.instruction.operands[1:]]
     step.write(table.convert(words, step.instruction.parts, target, source))
 
 
