@@ -116,8 +116,8 @@ class ArrayBounds:
             return self.flags != 0
         number = widened(found, self.kind)
         inside = (self.low <= number) & (number <= self.high)
-        anything = (self.flags != 0) & np.isinf(self.low) & np.isinf(self.high)
-        return inside | anything
+        nowhere = ~np.isfinite(self.low) & ~np.isfinite(self.high)  # infinity less infinity is NaN
+        return inside | ((self.flags != 0) & nowhere)
 
     def _first(self, wrong: Any, found: Any) -> Difference | None:
         if not wrong.any():
@@ -140,6 +140,8 @@ class Bounds:
     """What is known of each array argument that was passed, by parameter name."""
 
     arrays: Mapping[str, ArrayBounds]
+    reach_in_doubt: bool = False
+    """Whether a legal execution may touch other memory: an address, a mask or a branch is undecided."""
 
     def __getitem__(self, name: str) -> ArrayBounds:
         return self.arrays[name]
@@ -167,7 +169,7 @@ def bound(
         if isinstance(view, View) and view.storage is not None:
             kind = parameter.type.scalar.element_ty  # type: ignore[attr-defined]
             found[parameter.name] = _array(view, kind, machine.memory.of_view(view))
-    return Bounds(found)
+    return Bounds(found, machine.reach_in_doubt)
 
 
 def _array(view: View, kind: ty.dtype, cell: Cell) -> ArrayBounds:

@@ -29,6 +29,8 @@ def _lanes(
     machine: BoundMachine, pointer: Ranged, mask: Ranged | None, *more: Ranged | None
 ) -> Any:
     """Shape over the batch, the active lanes' addresses and programs, and a way to flatten."""
+    doubt = flags_of(*[x for x in (pointer, mask) if x is not None])
+    machine.reach_in_doubt |= doubt is not None and bool(np.any(doubt))
     given = [x for x in (pointer, mask, *more) if x is not None]
     rank = max(np.ndim(x.value) for x in given)
     lead = np.broadcast_shapes(machine.programs.shape, *[np.shape(x.value)[:1] for x in given])

@@ -50,6 +50,8 @@ class BoundMachine:
     handlers: Mapping[str, Handler]  # of operations without a meaning
     memory: Memory = field(init=False)
     programs: Any = None  # linear ids of the instances of the batch
+    reach_in_doubt: bool = False
+    """Whether another execution may touch other memory: an address, a mask or a test is in doubt."""
     _alone: bool = False
 
     def __post_init__(self) -> None:
@@ -230,6 +232,7 @@ class BoundMachine:
         """A test that may go otherwise: whatever the operation may write is in doubt."""
         if condition.flags is None:
             return
+        self.reach_in_doubt = True
         flag = int(np.bitwise_or.reduce(condition.flags, axis=None))
         for inner in operation.walk():
             if inner.name in _WRITES:

@@ -76,8 +76,9 @@ def _launch(before: Any) -> Any:
             return before(function, args, kwargs, grid=grid, warmup=warmup)
         failed = ""
         try:
-            gpu = _on("gpu", before, function, args, kwargs, grid)
+            # first where a fault is an exception: on the device it ends the process's context
             ptx = _on("ptx", before, function, args, kwargs, grid) if AGAINST == "ptx" else None
+            gpu = _on("gpu", before, function, args, kwargs, grid)
         except Exception as error:  # noqa: BLE001  (told below, unless the CPU raises as well)
             failed, gpu, ptx = f"{type(error).__name__}: {error}", None, None
         result = before(function, args, kwargs, grid=grid, warmup=warmup)

@@ -190,3 +190,23 @@ def difference(a, b):
 def calling(x_ptr, out_ptr):
     row = tl.program_id(0)
     tl.store(out_ptr + row, difference(tl.load(x_ptr + row), tl.load(x_ptr + 4 + row)))  #! call
+
+
+@triton.jit
+def _open(x, y):
+    return x + y - x * y
+
+
+@triton.jit
+def guarded_by_a_sum(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    """The terms of the sum cancel: another order of them gives another mask."""
+    offs = tl.arange(0, BLOCK)
+    on = tl.reduce(offs.to(tl.float32), 0, _open) < 0.0
+    x = tl.load(x_ptr + offs, mask=on, other=0.0)
+    tl.store(out_ptr + offs, tl.where(x == x, 1.0, 2.0))
+
+
+@triton.jit
+def sum_that_overflows(sums_ptr, BLOCK: tl.constexpr):
+    r = tl.reduce(tl.arange(0, BLOCK).to(tl.float64), 0, _open)
+    tl.atomic_add(sums_ptr + tl.program_id(0), r)

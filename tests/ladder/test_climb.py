@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import blockstep as triton
 import blockstep.language as tl
-from blockstep.runtime.ladder import Launch, Ran, Rule, Status, verify
+from blockstep.compiler.emit import emit
+from blockstep.language.function import current_launcher, launching
+from blockstep.runtime.ladder import Launch, Ran, Rule, Status, Verifier, compiling, verify
+from tests.ladder import kernels
+from tests.ladder.launches import small, zeros
 
 
 @triton.jit
@@ -213,3 +218,87 @@ def test_memory_that_only_a_later_rung_reaches_is_to_stay_as_it_was() -> None:
     found = verify(add, (x, x, np.zeros(64, np.float32), 64), grid=(1,), rungs=[Stray()], BLOCK=64)
     assert found.first_wrong is not None and found.first_wrong.rung == "stray"
     assert other[5] == 0
+
+
+def test_the_same_kernel_is_compiled_once_by_one_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+
+    def emitted(text: str, *rest: Any, **named: Any) -> str:
+        counted.append(text)
+        return emit(text, *rest, **named)
+
+    monkeypatch.setattr(compiling, "emit", emitted)
+    verifier = Verifier(runs=False, before=current_launcher())
+    with launching(verifier):
+        for first in (0.0, 1.0, 2.0):
+            x, out = np.arange(256, dtype=np.float32) + first, np.zeros(256, np.float32)
+            add[(2,)](x, x, out, 256, BLOCK=128)
+        add[(2,)](x, x, out, 256, BLOCK=64)
+    assert all(found.passed for found in verifier.climbs)
+    assert len(counted) == 4  # exact and fast, of two kernels
+
+
+class Reversed:
+    """Program instances draw their tickets from the last to the first; `lost` of them draw none."""
+
+    name, rule = "reversed", Rule.FAST
+
+    def __init__(self, lost: int = 0) -> None:
+        self.lost = lost
+
+    def run(self, launch: Launch) -> Ran:
+        counter, out = (launch.bound.by_name[n].value for n in ("counter_ptr", "out_ptr"))
+        counter[0] = 64
+        out[self.lost :] = np.arange(64, dtype=np.int32)[::-1][self.lost :]
+        return Ran()
+
+
+def test_tickets_in_another_order_are_the_same_set() -> None:
+    arguments = np.zeros(1, np.int32), np.zeros(64, np.int32)
+    found = verify(ticket, arguments, grid=(64,), rungs=[Reversed()])
+    assert found.outcome("reversed").status is Status.ORDERED and found.passed, str(found)
+    assert "`out_ptr`: 64 elements compared as a set" in str(found)
+
+
+def test_tickets_that_are_no_such_set_are_no_pass() -> None:
+    arguments = np.zeros(1, np.int32), np.zeros(64, np.int32)
+    found = verify(ticket, arguments, grid=(64,), rungs=[Reversed(lost=9)])
+    outcome = found.outcome("reversed")
+    assert outcome.status is Status.UNDECIDED and outcome.ordered > 0
+    assert not found.passed
+
+
+def test_without_a_bound_a_kernel_with_one_result_must_keep_its_bits() -> None:
+    class OneOff:
+        name, rule = "one off", Rule.EXACT
+
+        def run(self, launch: Launch) -> Ran:
+            rows = launch.bound.by_name["out_ptr"].value
+            rows[...] = np.arange(3, dtype=np.float32)[:, None]
+            parts = launch.bound.by_name["table_ptr"].value
+            for number, address in enumerate(parts.tolist()):
+                storage = launch.bound.space.find(address)
+                assert storage is not None
+                storage.data.view(np.float32)[:] = number + 1
+            rows[2, 3] = np.nextafter(np.float32(2), np.float32(3))
+            return Ran()
+
+    parts = [np.full(64, i, np.float32) for i in range(3)]
+    table = np.array([p.ctypes.data for p in parts], np.int64)
+    arguments = table, np.zeros((3, 64), np.float32)
+    found = verify(through_table, arguments, grid=(3,), rungs=[OneOff()], BLOCK=64)
+    assert found.first_wrong is not None and found.first_wrong.rung == "one off", str(found)
+    assert found.first_wrong.mismatch is not None
+    assert found.first_wrong.mismatch.element == (2, 3)
+
+
+def test_a_load_that_the_order_of_a_sum_decides_is_no_load_beyond_the_source() -> None:
+    found = verify(kernels.guarded_by_a_sum, (small(64), zeros(64)), grid=(1,), BLOCK=32)
+    assert not found.disagrees, str(found)
+
+
+def test_infinities_that_meet_in_a_sum_of_any_order_are_undecided() -> None:
+    sums = np.array([-np.inf, np.inf, 1.0])
+    found = verify(kernels.sum_that_overflows, (sums,), grid=(3,), BLOCK=256)
+    assert not found.disagrees, str(found)
+    assert found.outcome("ptx").status is Status.UNDECIDED

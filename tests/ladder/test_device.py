@@ -23,14 +23,15 @@ class Stand:
         self.factor = factor
 
     def prepare(self, function: Any, bound: Any, options: Any, name: str) -> Any:
-        return SimpleNamespace()
+        loaded = SimpleNamespace(device=SimpleNamespace(ordinal=1))
+        return SimpleNamespace(launcher=SimpleNamespace(loaded=loaded))
 
     def launch(self, prepared: Any, bound: Any, grid: Any) -> None:
         x, out = (bound.by_name[n].value for n in ("x_ptr", "out_ptr"))
         out[...] = x * np.float32(self.factor)
 
-    def synchronize(self) -> None:
-        return None
+    def synchronize(self, ordinal: int) -> None:
+        assert ordinal == 1
 
 
 def climbed(monkeypatch: pytest.MonkeyPatch, factor: float) -> Any:

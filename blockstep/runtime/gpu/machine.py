@@ -133,10 +133,14 @@ class Machine:
         ask = getattr(argument.value, "get_device", None)  # an empty tensor has no address
         return max(int(ask()), 0) if ask is not None else 0
 
-    def synchronize(self) -> None:
-        """Waits for the current device, and raises what went wrong on it: KernelFault, or
-        KernelAssertion for a `device_assert` that did not hold."""
-        self.driver.call("waiting for the device", self.driver.api.cuCtxSynchronize)
+    def synchronize(self, ordinal: int | None = None) -> None:
+        """Waits for a device, the current one if none is named, and raises what went wrong on it:
+        KernelFault, or KernelAssertion for a `device_assert` that did not hold."""
+        if ordinal is None:
+            now = self.driver.current()
+            ordinal = 0 if now is None else now[1]  # a thread may have none yet
+        with self.driver.entered(ordinal):
+            self.driver.call("waiting for the device", self.driver.api.cuCtxSynchronize)
         self.faults.check()
 
 

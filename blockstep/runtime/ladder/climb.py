@@ -17,7 +17,7 @@ from blockstep.runtime.ladder.outcome import Climb, Outcome, Status
 from blockstep.runtime.ladder.reporting import doubt_of, finding_of
 from blockstep.runtime.ladder.rung import Broken, NotRun, Ran, Rule, Rung
 from blockstep.runtime.ladder.rungs import SameIR, rungs_of
-from blockstep.runtime.ladder.source import errors_of, sees_order, touched_of
+from blockstep.runtime.ladder.source import errors_of, reach_is_decided, touched_of
 from blockstep.runtime.ladder.touched import Beyond, Touched, beyond
 
 FAULTY = "the source has an error"
@@ -118,9 +118,9 @@ class _Climbing:
         elif ran.touched is not None:
             if self.source is None:
                 self.source = touched_of(self.launch)
-            if not sees_order(self.launch.made):
-                known = self.launch.memory.known
-                extra = [self._placed(rung, x) for x in beyond(self.source, ran.touched, known)]
+            found = beyond(self.source, ran.touched, self.launch.memory.known)
+            if found and reach_is_decided(self.launch, rung.rule is Rule.EXACT):
+                extra = [self._placed(rung, x) for x in found]
         differs = outcome.status is Status.DIFFERS
         faults = tuple(f for f in ran.faults if differs or not f.harmless)
         if not extra and not faults:

@@ -105,6 +105,31 @@ def made_for(launch: Launch) -> Made:
     return Made(launch, launch.options)
 
 
+@dataclass(slots=True, eq=False)
+class Kept:
+    """What was made of earlier launches: one with the same IR, hints and options is not compiled
+    again. It lasts as long as its owner, not longer than the compiler that it was made by."""
+
+    most: int = 64
+    _known: dict[tuple[str, str], Made] = field(default_factory=dict)
+
+    def of(self, launch: Launch) -> Made:
+        """What the compiler makes of a launch."""
+        made = made_for(launch)
+        try:
+            text = dump(launch.made)
+        except TritonError:  # the rungs will say so
+            return made
+        key = text, repr((made.options, sorted(launch.hints.items()), target.current().name))
+        known = self._known.pop(key, None)
+        if known is not None:
+            made = replace(known, launch=launch)
+        self._known[key] = made
+        if len(self._known) > self.most:
+            del self._known[next(iter(self._known))]
+        return made
+
+
 @dataclass(frozen=True)
 class _Everywhere:
     """In the place of `barriers`: one before each access."""
@@ -137,4 +162,4 @@ def without(made: Made, name: str) -> Made:
     return replace(made, alter=alter, _stages=None, _binaries={})
 
 
-__all__ = ["Made", "PassFailed", "Stage", "everywhere", "made_for", "without"]
+__all__ = ["Kept", "Made", "PassFailed", "Stage", "everywhere", "made_for", "without"]

@@ -8,6 +8,7 @@ from blockstep.errors import TritonError
 from blockstep.runtime.gpu import driver
 from blockstep.runtime.gpu import machine as gpu
 from blockstep.runtime.gpu.failures import KernelFault
+from blockstep.runtime.gpu.faults import KernelAssertion
 from blockstep.runtime.gpu.host_arrays import InPlace
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.rung import Broken, Fault, NotRun, Ran, Rule
@@ -27,8 +28,8 @@ class Gpu:
     rule: Rule = Rule.FAST
 
     def run(self, launch: Launch) -> Ran:
-        """Raises NotRun where there is no device, and for what it cannot be given; Broken for a
-        kernel that the device stops, after which the process can launch nothing there."""
+        """Raises NotRun where there is no device, and for what it cannot be given; Broken where the
+        kernel stops with an error."""
         if not driver.present():
             raise NotRun(NO_GPU)
         if launch.memory.reached:
@@ -37,12 +38,15 @@ class Gpu:
         try:
             _on_device(launch)
             there.copy_again()
-        except KernelFault as fault:  # no machine without a device saw it
-            raise Broken(Fault("device", str(fault).splitlines()[0])) from fault
-        except TritonError as error:
-            raise NotRun(f"{type(error).__name__}: {error}") from error
-        finally:
+        except KernelFault as error:  # the device is lost to this process: nothing to put back
+            raise Broken(Fault("out-of-bounds", str(error))) from error
+        except KernelAssertion as error:
             there.put_back()
+            raise Broken(Fault("assert", str(error))) from error
+        except TritonError as error:
+            there.put_back()
+            raise NotRun(f"{type(error).__name__}: {error}") from error
+        there.put_back()
         return Ran()
 
 
@@ -52,7 +56,7 @@ def _on_device(launch: Launch) -> None:
     device = gpu.machine()
     prepared = device.prepare(launch.function, bound, launch.told, launch.kernel)
     device.launch(prepared, bound, launch.grid)
-    device.synchronize()
+    device.synchronize(prepared.launcher.loaded.device.ordinal)
 
 
 __all__ = ["NO_GPU", "Gpu"]

@@ -89,12 +89,13 @@ _ONE_RESULT = frozenset(
     {Family.SOURCE, Family.SELECT, Family.SHAPE, Family.GATHER}
 )  # fmt: skip
 _IEEE = frozenset(
-    {"add", "sub", "mul", "fdiv", "neg", "cast", "bitcast", "minimum", "maximum", "lt", "le", "gt",
-     "ge", "eq", "ne", "abs", "fabs", "fma", "sqrt_rn", "div_rn", "load", "store", "addptr"}
+    {"add", "sub", "mul", "fdiv", "div_rn", "sqrt", "sqrt_rn", "fma", "fabs", "floor", "ceil",
+     "cast", "bitcast", "minimum", "maximum", "clamp", "lt", "le", "gt", "ge", "eq", "ne",
+     "load", "store", "addptr", "pointer_to_int", "int_to_pointer"}
 )  # fmt: skip
 _STRUCTURE = frozenset(
     {"for", "while", "if", "yield", "condition", "return", "program_id", "num_programs", "barrier",
-     "hint", "call"}
+     "hint", "assume", "assert", "print", "call"}
 )  # fmt: skip
 
 

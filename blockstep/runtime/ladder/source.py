@@ -4,9 +4,11 @@ may do anything."""
 from __future__ import annotations
 
 from blockstep.findings import OURS, Finding
+from blockstep.interp.bound import Unbounded
 from blockstep.interp.grid.plan import ATOMICS, any_order
 from blockstep.ir import Function
 from blockstep.runtime.checking import check
+from blockstep.runtime.ladder.judging import keeps_bits
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.ladder.machines import KERNEL_ERRORS, silent
 from blockstep.runtime.ladder.touched import Heard, Touched
@@ -38,6 +40,19 @@ def sees_order(function: Function) -> bool:
     )
 
 
+def reach_is_decided(launch: Launch, exact: bool) -> bool:
+    """Whether every legal execution touches the same memory: neither the order of program instances
+    nor a value that the bound leaves open decides an address, a mask or a branch."""
+    if sees_order(launch.made):
+        return False
+    if exact and keeps_bits(launch.made):
+        return True
+    try:
+        return not launch.bounds(exact).reach_in_doubt
+    except Unbounded:
+        return False
+
+
 def touched_of(launch: Launch) -> Touched:
     """What the source reads and writes, as the step machine does. Memory is put back."""
     touched = Touched(launch.bound.space)
@@ -48,4 +63,4 @@ def touched_of(launch: Launch) -> Touched:
     return touched
 
 
-__all__ = ["errors_of", "touched_of"]
+__all__ = ["errors_of", "reach_is_decided", "touched_of"]

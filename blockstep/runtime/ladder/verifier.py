@@ -9,6 +9,7 @@ from typing import Any
 from blockstep.language import frames
 from blockstep.language.function import JITFunction, current_launcher, launching
 from blockstep.runtime.ladder.climb import climb
+from blockstep.runtime.ladder.compiling import Kept
 from blockstep.runtime.ladder.launch import Launch, take
 from blockstep.runtime.ladder.outcome import Climb
 from blockstep.runtime.ladder.rung import Rung
@@ -29,6 +30,7 @@ class Verifier:
     shrinks: str = ""  # the file for a reproducer of the first launch that disagrees
     climbs: list[Climb] = field(default_factory=list)
     said: list[str] = field(default_factory=list)  # of reproducers
+    kept: Kept = field(default_factory=Kept)
     count: int = 0
     before: Any = None
 
@@ -41,7 +43,8 @@ class Verifier:
                 host = frames.user_site(1).span
                 launch = take(function, tuple(args), kwargs, grid, host)
                 launch.number = self.count
-                found = climb(launch, self.more(launch), ours=self.ours)
+                made = self.kept.of(launch)
+                found = climb(launch, self.more(launch), made, ours=self.ours)
                 self.take(found)
                 if found.first_wrong is not None and self.shrinks:
                     self._shrink(launch, found)
