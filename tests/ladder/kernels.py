@@ -207,6 +207,16 @@ def guarded_by_a_sum(x_ptr, out_ptr, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def false_promise(out_ptr, n, BLOCK: tl.constexpr):
+    """What LLVM makes of it never ends."""
+    small = n > n
+    for _ in range(tl.program_id(0) % 3):
+        small = small | (n > 100)
+    tl.assume(small)
+    tl.store(out_ptr + tl.arange(0, BLOCK), n)
+
+
+@triton.jit
 def sum_that_overflows(sums_ptr, BLOCK: tl.constexpr):
     r = tl.reduce(tl.arange(0, BLOCK).to(tl.float64), 0, _open)
     tl.atomic_add(sums_ptr + tl.program_id(0), r)

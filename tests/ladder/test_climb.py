@@ -302,3 +302,9 @@ def test_infinities_that_meet_in_a_sum_of_any_order_are_undecided() -> None:
     found = verify(kernels.sum_that_overflows, (sums,), grid=(3,), BLOCK=256)
     assert not found.disagrees, str(found)
     assert found.outcome("ptx").status is Status.UNDECIDED
+
+
+def test_code_that_a_false_promise_made_is_not_run() -> None:
+    found = verify(kernels.false_promise, (zeros(64), 5), grid=(4,), BLOCK=32)
+    outcome = found.outcome("ptx, exact")
+    assert outcome.status is Status.UNJUDGED and "hint" in outcome.text

@@ -17,7 +17,7 @@ from blockstep.runtime.ladder.outcome import Climb, Outcome, Status
 from blockstep.runtime.ladder.reporting import doubt_of, finding_of
 from blockstep.runtime.ladder.rung import Broken, NotRun, Ran, Rule, Rung
 from blockstep.runtime.ladder.rungs import SameIR, rungs_of
-from blockstep.runtime.ladder.source import errors_of, reach_is_decided, touched_of
+from blockstep.runtime.ladder.source import errors_of, promises, reach_is_decided, touched_of
 from blockstep.runtime.ladder.touched import Beyond, Touched, beyond
 
 FAULTY = "the source has an error"
@@ -67,7 +67,7 @@ class _Climbing:
     def take(self, rung: Rung) -> bool:
         """Runs one rung; whether the next is to be run."""
         started = time.perf_counter()
-        outcome = self._unless_faulty(self._run(rung))
+        outcome = self._broken_promise(rung) or self._unless_faulty(self._run(rung))
         outcome = replace(outcome, seconds=time.perf_counter() - started)
         self.outcomes.append(outcome)
         if outcome.status is Status.DIFFERS:
@@ -134,6 +134,14 @@ class _Climbing:
             return extra
         address = extra.storage.base + int(extra.offsets[0])
         return replace(extra, place=place_of(self.launch, address, extra.writes))
+
+    def _broken_promise(self, rung: Rung) -> Outcome | None:
+        """Code that was compiled by a false `tl.assume` may do anything, and may never end: the
+        promises of the source are looked at before it runs."""
+        if rung.rule is Rule.BITS or not promises(self.launch.made):
+            return None
+        outcome = self._unless_faulty(Outcome(rung.name, Status.DIFFERS))
+        return None if outcome.status is Status.DIFFERS else outcome
 
     def _unless_faulty(self, outcome: Outcome) -> Outcome:
         """A difference says nothing of the compiler where the source means nothing."""

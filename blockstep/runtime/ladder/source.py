@@ -30,6 +30,12 @@ def errors_of(launch: Launch) -> list[Finding]:
     return [f for f in report.errors if f.kind not in OURS]
 
 
+def promises(function: Function) -> bool:
+    """Whether a function or one that it calls promises the compiler something."""
+    operations = [o for f in (function, *function.callees) for o in f.walk()]
+    return any(o.name in ("assume", "hint") for o in operations)
+
+
 def sees_order(function: Function) -> bool:
     """Whether what a program instance reads may depend on which came before it: it looks at the old
     values of atomics, or waits. Then another order may touch other memory."""
@@ -63,4 +69,4 @@ def touched_of(launch: Launch) -> Touched:
     return touched
 
 
-__all__ = ["errors_of", "reach_is_decided", "touched_of"]
+__all__ = ["errors_of", "promises", "reach_is_decided", "touched_of"]
