@@ -52,7 +52,7 @@ def test_a_device_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_kernel_that_the_device_stops_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(stand: Stand) -> None:
+    def stopped(stand: Stand, ordinal: int) -> None:
         raise KernelFault("masked", "`masked` read memory of nobody", "CUDA_ERROR_ILLEGAL_ADDRESS")
 
     monkeypatch.setattr(Stand, "synchronize", stopped)
