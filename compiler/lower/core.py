@@ -88,7 +88,8 @@ class Lowering:
         self.positions = {operation: i for i, operation in enumerate(function.walk())}
         self.maps: dict[Any, Any] = {}  # tensor maps that the launch must pass
         self.slots = ""  # the CTA's own memory for maps that it makes: an i64
-        self.empty: dict[Value, str] = {}  # by map: whether its array has no element
+        self.empty: dict[Value, list[str]] = {}
+        """By map: of each axis, the innermost first, whether the array has no element."""
         self.strings: dict[str, str] = {}  # text -> its definition as a global constant
         self.locals: dict[str, int] = {}  # name -> bytes of a lane's local memory
         self.faults = ""  # the address of the fault record: of kernels with assertions

@@ -23,7 +23,6 @@ from blockstep.ir import Operation, Value
 from blockstep.language import types as ty
 
 BYTES = 128  # of a map
-_NOWHERE = -(1 << 31)
 _WARP = 32
 _KINDS = {
     "uint8": 0, "int8": 0, "int1": 0, "uint16": 1, "int16": 1, "uint32": 2, "int32": 3,
@@ -137,7 +136,7 @@ def _fields(lw: Lowering, operation: Operation) -> list[_Field]:
     base, *parts = lw.operands(operation)
     rank, size = len(told["shape"]), told["element"].itemsize
     lengths, strides = parts[:rank], parts[rank:-1]
-    empty = "false"
+    empty = []  # of each axis, whether it has no element
     found = [
         _Field("global_address", "b64", None, base.name),
         _Field("rank", "b32", None, rank - 1),
@@ -150,11 +149,11 @@ def _fields(lw: Lowering, operation: Operation) -> list[_Field]:
     for axis, length in enumerate(reversed(lengths)):
         name = length.name
         if name.startswith("%"):
-            none = lw.b.value(f"icmp slt i32 {name}, 1")
+            empty.append(lw.b.value(f"icmp slt i32 {name}, 1"))
             name = lw.b.call("i32", "llvm.smax.i32", [f"i32 {name}", "i32 1"])
-            empty = none if empty == "false" else lw.b.value(f"or i1 {empty}, {none}")
-        elif int(name) < 1:
-            name, empty = "1", "true"
+        else:
+            empty.append("true" if int(name) < 1 else "false")
+            name = str(max(int(name), 1))
         found.append(_Field("global_dim", "b32", axis, name))
     for axis, stride in enumerate(reversed(strides)):
         bytes_ = lw.b.value(f"mul i64 {stride.name}, {size}")
@@ -198,9 +197,9 @@ def _replace(lw: Lowering, at: str, fields: list[_Field], again: bool) -> None:
 def coordinates(lw: Lowering, told: Value, offsets: Sequence[Item]) -> list[str]:
     """Where a box begins, innermost axis first: i32. All is outside of an empty array."""
     found = [offset.name for offset in reversed(offsets)]
-    empty = lw.empty.get(told, "false")
-    if empty != "false":
-        found[0] = lw.b.value(f"select i1 {empty}, i32 {_NOWHERE}, i32 {found[0]}")
+    for axis, empty in enumerate(lw.empty.get(told, ())):
+        if empty != "false":  # the axis is told to have one element: this is behind it
+            found[axis] = lw.b.value(f"select i1 {empty}, i32 1, i32 {found[axis]}")
     return found
 
 

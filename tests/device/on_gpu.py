@@ -117,4 +117,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     path = os.environ.get("BLOCKSTEP_GPU_REPORT")
     if path:
         with open(path, "w") as file:
-            json.dump({"launches": _ran["launches"], "near": len(near), "far": far}, file, indent=1)
+            told = {"launches": _ran["launches"], "near": len(near), "reasons": reasons, "far": far}
+            json.dump(told, file, indent=1)
