@@ -122,6 +122,12 @@ def less_one(x, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def whole_powers(x, n, out, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    tl.store(out + c, library.pow(tl.load(x + c), tl.load(n + c)))
+
+
+@triton.jit
 def inverse_roots(x, out, BLOCK: tl.constexpr):
     c = tl.arange(0, BLOCK)
     tl.store(out + c, tl.rsqrt(tl.load(x + c)))

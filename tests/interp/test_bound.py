@@ -246,6 +246,12 @@ def test_a_fast_library_function_of_a_subnormal_number_is_undecided() -> None:
     assert bounds.judge(np.full(2, 2.0**-126, F32)).wrong == 1
 
 
+def test_a_whole_power_whose_products_leave_the_range_is_undecided() -> None:
+    x, n = np.full(1, -2.3931623e-08, F32), np.full(1, -5, np.int32)
+    bounds = bounded(kernels.whole_powers, (1,), x, n, np.zeros(1, F32), BLOCK=1, exact=True)
+    assert bounds["out"].judge(np.full(1, -1.2739113e38, F32)).undecided == 1
+
+
 def test_the_documented_error_counts_from_the_rounded_result() -> None:
     x = np.full(1, 0.40187111496925354, F32)  # 1.07 units from the truth, 1 from what is rounded
     bounds = bounded(kernels.less_one, (1,), x, np.zeros(1, F32), BLOCK=1)["out"]
