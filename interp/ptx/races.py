@@ -57,6 +57,9 @@ class SharedRaces:
         self.copier = np.zeros(count, np.int64)  # group << 12 | 1 + thread of a copy
         self.wrote_at = np.zeros(count, np.int32)
         self.read_at = np.zeros(count, np.int32)
+        self.atomics = False
+        self.atom = np.zeros(count, np.int64)  # the last atomic, kept as a reader is
+        self.atom_at = np.zeros(count, np.int32)
         self.epoch = np.ones((batch.ctas, 1), np.int64)
         self.least_epoch = 1
         # For each CTA up to which group all its threads have waited, and met at a barrier since.
@@ -116,6 +119,8 @@ class SharedRaces:
             return False
         if self.copies and self.copier[granules].any():
             return False
+        if self.atomics and (self.atom[granules] >> _EPOCH == epoch).any():
+            return False
         self.reader[granules] = epoch << _EPOCH | _MANY
         self.read_at[granules] = self.number(place)
         return True
@@ -145,12 +150,13 @@ class SharedRaces:
         look.tell_if(
             look.races(before), "race", "read of what another thread writes", before, self.wrote_at
         )
+        self._check_atomics(look, "read")
         self._check_copies(look, "read of a copy that was not waited for")
         return before
 
     def _read(self, look: _Look) -> None:
         self._check_read(look)
-        self._note_readers(look)
+        self._note_together(look, self.reader, self.read_at)
 
     def _write(self, look: _Look, values: Any) -> None:
         bits = look.bits(values)
@@ -166,25 +172,39 @@ class SharedRaces:
                 clash & look.races(read), "race", "write of what another thread reads", read,
                 self.read_at,
             )  # fmt: skip
+        self._check_atomics(look, "write")
         self._check_copies(look, "write of a copy that was not waited for")
         self._check_products(look, "write")
         self._note_writers(look, bits)
 
     def _atomic(self, look: _Look) -> None:
+        """Atomics do not race with each other."""
         self._check_copies(look, "atomic on a copy that was not waited for")
-        before = self.writer[look.granules]
+        self._check_products(look, "atomic")
+        before, read = self.writer[look.granules], self.reader[look.granules]
         look.tell_if(before == 0, "uninitialised", "shared memory")
-        self.wrote_at[look.granules] = look.site
+        look.tell_if(
+            look.races(before), "race", "atomic on what another thread writes", before,
+            self.wrote_at,
+        )  # fmt: skip
+        look.tell_if(
+            look.races(read), "race", "atomic on what another thread reads", read, self.read_at
+        )
+        self.atomics = True
+        self._note_together(look, self.atom, self.atom_at)
+
+    def _check_atomics(self, look: _Look, what: str) -> None:
+        if self.atomics:
+            before = self.atom[look.granules]
+            told = f"{what} of what another thread's atomic changes"
+            look.tell_if(look.races(before), "race", told, before, self.atom_at)
 
     def _copy(self, look: _Look) -> None:
         before, read = self.writer[look.granules], self.reader[look.granules]
         look.tell_if(
-            look.races(before),
-            "race",
-            "copy over what another thread writes",
-            before,
+            look.races(before), "race", "copy over what another thread writes", before,
             self.wrote_at,
-        )
+        )  # fmt: skip
         look.tell_if(
             look.races(read), "race", "copy over what another thread reads", read, self.read_at
         )
@@ -274,25 +294,28 @@ class SharedRaces:
             twice &= last[granules] != bits
             look.tell_if(twice, "race", "two threads write here at once", other, self.wrote_at)
 
-    def _note_readers(self, look: _Look) -> None:
+    def _note_together(self, look: _Look, kept: Bits, sites: Bits) -> None:
+        """Threads that may do this at once: readers, or atomics."""
         granules, key = look.granules, np.broadcast_to(look.key, look.granules.shape)
-        before = self.reader[granules]
-        self.reader[granules] = key
-        now = self.reader[granules]
-        self.read_at[granules] = look.site
+        before = kept[granules]
+        kept[granules] = key
+        now = kept[granules]
+        sites[granules] = look.site
         for other in (before, now):
             same = (other >> _EPOCH) == (key >> _EPOCH)
             differs = same & ((other & _WHO) != (key & _WHO)) & ~look.ordered_by_warp(other)
             if differs.any():
-                self._note_several(granules, key, other, differs)
+                self._note_several(kept, granules, key, other, differs)
 
-    def _note_several(self, granules: Bits, key: Bits, other: Bits, differs: Flags) -> None:
+    def _note_several(
+        self, kept: Bits, granules: Bits, key: Bits, other: Bits, differs: Flags
+    ) -> None:
         mine, theirs = _warp_of(key[differs] & _WHO), _warp_of(other[differs] & _WHO)
         at = granules[differs]
         base = key[differs] & ~np.int64(_WHO)
         near = mine == theirs
-        self.reader[at[near]] = base[near] | (_SEVERAL + mine[near])
-        self.reader[at[~near]] = base[~near] | _MANY
+        kept[at[near]] = base[near] | (_SEVERAL + mine[near])
+        kept[at[~near]] = base[~near] | _MANY
 
 
 def _warp_of(who: Bits) -> Bits:

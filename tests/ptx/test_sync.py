@@ -45,6 +45,22 @@ def test_overwriting_what_others_read_needs_a_barrier_too() -> None:
     assert fault.related is not None and "ld.shared" in fault.related.text
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [("bar.sync 0;", "bar.sync 0;", []),
+     ("", "bar.sync 0;", ["atomic on what another thread writes"]),
+     ("bar.sync 0;", "", ["read of what another thread's atomic changes"])],
+)  # fmt: skip
+def test_atomics_race_with_plain_accesses_and_not_with_each_other(
+    first: str, second: str, expected: list[str]
+) -> None:
+    body = SHARED + MINE + OTHER
+    body += f"st.shared.u32 [%r4], 0; {first} mov.u32 %r3, 1; red.shared.add.u32 [%r6], %r3;"
+    body += f"red.shared.add.u32 [%r4], %r3; {second} ld.shared.u32 %r1, [%r4];"
+    report = run(body, threads=64)
+    assert [fault.what for fault in report.faults] == expected
+
+
 def test_two_threads_that_write_one_place_race_unless_they_write_the_same() -> None:
     assert kinds(run(SHARED + "st.shared.u32 [memory], %r0;")) == ["race"]
     assert kinds(run(SHARED + "mov.u32 %r3, 5; st.shared.u32 [memory], %r3;")) == []
