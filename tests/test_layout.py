@@ -1,6 +1,8 @@
 """The package table in pyproject.toml, the links in blockstep/, and the direction of imports."""
 
 import ast
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -91,3 +93,20 @@ def test_imports_go_one_way(path: Path) -> None:
     for other in _imports(ast.parse(path.read_text())):
         assert RANK[other] <= RANK[part], f"{part} must not import {other}"
         assert {part, other} != {"interp", "compiler"}
+
+
+def test_importing_blockstep_loads_no_machine_for_ptx_and_no_ladder() -> None:
+    """They would double the time of every script's first line."""
+    script = "import sys, blockstep; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    for name in (
+        "interp.ptx",
+        "runtime.ptx",
+        "runtime.ladder",
+        "runtime.foreign",
+        "compiler.lower",
+    ):
+        assert f"blockstep.{name}" not in loaded

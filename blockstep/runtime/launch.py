@@ -32,7 +32,6 @@ from blockstep.runtime.gpu.selection import MACHINE, check_choice, may_want, wan
 from blockstep.runtime.gpu.shortcut import Shortcut
 from blockstep.runtime.launch_options import OPTIONS, check_options, split_options
 from blockstep.runtime.plan import Judge, Plan, fits
-from blockstep.runtime.ptx import machine as ptx
 from blockstep.runtime.refusal import CallError
 
 
@@ -65,8 +64,7 @@ def launch(
         bound = take()
     name = _name(function, bound)
     size = None if warmup else grid_size(grid, bound)
-    if ptx.chosen(current):
-        ptx.check_choice(current)
+    if current.options.machine == PTX:
         handle: CompiledKernel = _for_ptx(function, bound, options, name, size, current, host)
     else:
         handle = CompiledKernel(function, options, name, 32 * options["num_warps"])
@@ -91,8 +89,11 @@ def _for_ptx(
     grid: Program | None,
     current: session.Session,
     host: Span | None,
-) -> ptx.PTXKernel:
+) -> CompiledKernel:
     """The kernel, compiled; what the compiler refuses is a finding at the user's line, too."""
+    from blockstep.runtime.ptx import machine as ptx  # half of what `import blockstep` would take
+
+    ptx.check_choice(current)
     try:
         return ptx.prepare(function, bound, options, name)
     except TritonError as error:

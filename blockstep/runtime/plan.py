@@ -20,7 +20,6 @@ from blockstep.options import PTX
 from blockstep.runtime import execution, gridded, session
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.gpu.binary import Binary
-from blockstep.runtime.ptx import machine as ptx
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +93,8 @@ class Plan:
         )
 
     def _on_ptx(self, binary: Binary, seed: int) -> int:
+        from blockstep.runtime.ptx import machine as ptx  # not for launches on other machines
+
         self.machine = PTX
         watchers = self.current.watchers(self.kernel, binary) if self.current.watchers else ()
         ptx.run(

@@ -19,7 +19,6 @@ from blockstep.interp.events import Launched
 from blockstep.interp.ptx.batch import Watcher
 from blockstep.interp.ptx.faults import Fault, NotSupported, Report, Trap
 from blockstep.language.function import JITFunction
-from blockstep.options import PTX
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.compiled import Code, CompiledKernel
 from blockstep.runtime.gpu.binary import Binary
@@ -52,11 +51,6 @@ class PTXKernel(CompiledKernel):
             start, end = knobs.runtime.kernel_load_start_hook, knobs.runtime.kernel_load_end_hook
             start(self.module, self.function, self.name, {}, self.hash)
             end(self.module, self.function, self.name, {}, self.hash)
-
-
-def chosen(current: Session) -> bool:
-    """Whether launches go to the ptx machine."""
-    return current.options.machine == PTX
 
 
 def check_choice(current: Session) -> None:
