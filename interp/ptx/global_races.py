@@ -26,9 +26,11 @@ from blockstep.interp.ptx.frame import LANES, Bits, Flags, Frame, Mask
 if TYPE_CHECKING:
     from blockstep.interp.ptx.batch import Batch
 
-# A key: epoch of the CTA << 32 | epoch of the warp << 12 | who, with who = 1 + thread, or many.
+# A key: epoch of the CTA << 32 | epoch of the warp << 12 | who, with who = 1 + thread, or lanes of one
+# warp, or many.
 _EPOCH, _WARP = 32, 12
 _WHO = (1 << _WARP) - 1
+_SEVERAL = 2048  # + warp: several lanes of a warp
 _MANY = _WHO
 _CTA = 18  # bits of an epoch that count barriers
 
@@ -123,8 +125,10 @@ class _Look:
         known, at = self.known, self.granules
         self._tell(self._races(known.writer[at]), "read", known.wrote_at)
         before = known.reader[at]
-        other = (before >> _EPOCH == self.key >> _EPOCH) & ((before & _WHO) != self.tid + 1)
-        known.reader[at] = np.where(other, self.key | _MANY, self.key)
+        near = _warp_of(before & _WHO) == self.tid // LANES
+        several = (self.key & ~np.int64(_WHO)) | (_SEVERAL + self.tid // LANES)
+        together = np.where(near, several, self.key | _MANY)
+        known.reader[at] = np.where(self._races(before), together, self.key)
         known.read_at[at] = self.of.number(self.place)
 
     def write(self, values: Any) -> None:
@@ -144,7 +148,7 @@ class _Look:
         other: Flags = same & (who != self.tid + 1)
         if not other.any():
             return other
-        same_warp = (who != _MANY) & ((who - 1) // LANES == self.tid // LANES)
+        same_warp = _warp_of(who) == self.tid // LANES
         earlier = ((before >> _WARP) & ((1 << (_EPOCH - _WARP)) - 1)) < self.warp_epoch
         found: Flags = other & ~(same_warp & earlier)
         return found
@@ -173,6 +177,12 @@ class _Look:
         self.frame.batch.report(
             self.frame, "race", what, flags, self.mask, self.place, None, self.size, related
         )
+
+
+def _warp_of(who: Bits) -> Bits:
+    """The warp of a key's last part; -1 for many."""
+    found = np.where(who >= _SEVERAL, who - _SEVERAL, (who - 1) // LANES)
+    return np.where(who == _MANY, -1, found)
 
 
 __all__ = ["GlobalRaces"]

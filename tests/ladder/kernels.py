@@ -220,3 +220,13 @@ def false_promise(out_ptr, n, BLOCK: tl.constexpr):
 def sum_that_overflows(sums_ptr, BLOCK: tl.constexpr):
     r = tl.reduce(tl.arange(0, BLOCK).to(tl.float64), 0, _open)
     tl.atomic_add(sums_ptr + tl.program_id(0), r)
+
+
+@triton.jit
+def overwritten_in_place(x_ptr, BLOCK: tl.constexpr):
+    """Read by all lanes, twice, and then written by one."""
+    offs = tl.arange(0, BLOCK)
+    one = tl.load(x_ptr + 3)
+    x = tl.load(x_ptr + offs)
+    tl.debug_barrier()
+    tl.store(x_ptr + offs, x + one)

@@ -308,3 +308,12 @@ def test_code_that_a_false_promise_made_is_not_run() -> None:
     found = verify(kernels.false_promise, (zeros(64), 5), grid=(4,), BLOCK=32)
     outcome = found.outcome("ptx, exact")
     assert outcome.status is Status.UNJUDGED and "hint" in outcome.text
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_a_barrier_orders_what_several_lanes_of_a_warp_have_read(warps: int) -> None:
+    arguments = (small(64),)
+    found = verify(
+        kernels.overwritten_in_place, arguments, grid=(1,), BLOCK=64, num_warps=warps, arch="sm80"
+    )
+    assert not found.disagrees, str(found)
