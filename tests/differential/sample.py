@@ -1,17 +1,17 @@
 """What the differential suite runs: a sample by a seed, or everything.
 
-The seed is drawn when a run of pytest begins, printed, and set by `--ladder-seed N` (or
-BLOCKSTEP_LADDER_SEED) to repeat a run. What is drawn for one test depends on the seed and on the
+The seed is the week's, printed, or that of `--ladder-seed N` (or BLOCKSTEP_LADDER_SEED): what two
+people run in one week is the same, so that a change can be told from a draw. What is drawn for one test depends on the seed and on the
 test's own key alone, so a test that failed fails alone, too. `--ladder-all` leaves nothing out.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from random import Random
 from typing import Any, TypeVar
 
@@ -60,11 +60,12 @@ class Sample:
 
 
 def configure(config: pytest.Config) -> None:
-    """Draws the seed; the environment takes it to the workers of xdist."""
+    """Sets the seed; the environment takes it to the workers of xdist."""
     told = config.getoption("--ladder-seed")
     if told is not None:
         os.environ[SEED] = str(told)
-    os.environ.setdefault(SEED, str(secrets.randbelow(1_000_000)))
+    year, week, _ = datetime.now(UTC).isocalendar()
+    os.environ.setdefault(SEED, str(100 * year + week))
     if config.getoption("--ladder-all"):
         os.environ[EVERYTHING] = "1"
 
