@@ -29,10 +29,12 @@ _CYCLES = 16  # what the clock of a batch goes on with each look
 
 
 class Watcher(Protocol):
-    """Who hears what the threads of a batch do to memory."""
+    """Who hears what the threads of a batch do to memory. One that derives from it need say only
+    what it does."""
 
     def begin(self, batch: Batch) -> None:
         """The batch is ready and nothing has run."""
+        return None
 
     def access(
         self, frame: Frame, kind: str, space: str, at: Bits, size: int, mask: Mask, place: Place,
@@ -46,12 +48,15 @@ class Watcher(Protocol):
 
     def barrier(self, batch: Batch, ctas: Bits) -> None:
         """All threads of these CTAs have met."""
+        return None
 
     def warp_barrier(self, batch: Batch, cta: Bits, warp: Bits) -> None:
         """The lanes of these warps have met."""
+        return None
 
     def end(self, batch: Batch) -> None:
         """Every thread is done."""
+        return None
 
 
 class Batch:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from blockstep.interp.memory import AddressSpace
-from blockstep.interp.ptx.batch import Batch
+from blockstep.interp.ptx.batch import Batch, Watcher
 from blockstep.interp.ptx.decode import Program
 from blockstep.interp.ptx.faults import Place
 from blockstep.interp.ptx.frame import LANES, Bits, Flags, Frame, Mask
@@ -49,7 +49,7 @@ class Cost:
 
 
 @dataclass(slots=True)
-class Traffic:
+class Traffic(Watcher):
     """A watcher that counts, for one launch. `costs` has the lines that touch memory."""
 
     costs: dict[Place, Cost] = field(default_factory=dict)
@@ -68,15 +68,6 @@ class Traffic:
             for place in _instructions(code):
                 found[place] += threads
         return found
-
-    def barrier(self, batch: Batch, ctas: Bits) -> None:
-        return None
-
-    def warp_barrier(self, batch: Batch, cta: Bits, warp: Bits) -> None:
-        return None
-
-    def end(self, batch: Batch) -> None:
-        return None
 
     def access(
         self, frame: Frame, kind: str, space: str, at: Bits, size: int, mask: Mask, place: Place,

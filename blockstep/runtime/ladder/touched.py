@@ -18,7 +18,7 @@ from blockstep.interp.events import Checker
 from blockstep.interp.events import Flags as Lanes
 from blockstep.interp.grid.memory import Touch
 from blockstep.interp.memory import AddressSpace, Storage
-from blockstep.interp.ptx.batch import Batch
+from blockstep.interp.ptx.batch import Watcher
 from blockstep.interp.ptx.faults import Place
 from blockstep.interp.ptx.frame import Bits, Flags, Frame, Mask
 
@@ -26,7 +26,7 @@ ALL_SET = {1: 0x01, 2: 0x0101, 4: 0x01010101, 8: 0x0101010101010101}
 
 
 @dataclass(slots=True, eq=False)
-class Touched:
+class Touched(Watcher):
     """Flags for the bytes of each storage, by its address. A `Checker` of the step machine tells it,
     a hook of the grid machine, and a watcher of the ptx machine."""
 
@@ -54,18 +54,6 @@ class Touched:
             self.note(touch.storage, touch.on(touch.dense()), touch.itemsize, reads, writes)
 
     # what a watcher of the ptx machine is told
-
-    def begin(self, batch: Batch) -> None:
-        return None
-
-    def barrier(self, batch: Batch, ctas: Bits) -> None:
-        return None
-
-    def warp_barrier(self, batch: Batch, cta: Bits, warp: Bits) -> None:
-        return None
-
-    def end(self, batch: Batch) -> None:
-        return None
 
     def access(
         self, frame: Frame, kind: str, space: str, at: Bits, size: int, mask: Mask, place: Place,
@@ -144,24 +132,12 @@ def beyond(source: Touched, compiled: Touched, known: frozenset[int]) -> Iterato
 
 
 @dataclass(slots=True, eq=False)
-class FirstAt:
+class FirstAt(Watcher):
     """A watcher: the first place that reads, or writes, a byte."""
 
     address: int
     writes: bool
     place: Place | None = None
-
-    def begin(self, batch: Batch) -> None:
-        return None
-
-    def barrier(self, batch: Batch, ctas: Bits) -> None:
-        return None
-
-    def warp_barrier(self, batch: Batch, cta: Bits, warp: Bits) -> None:
-        return None
-
-    def end(self, batch: Batch) -> None:
-        return None
 
     def access(
         self, frame: Frame, kind: str, space: str, at: Bits, size: int, mask: Mask, place: Place,
