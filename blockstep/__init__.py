@@ -21,7 +21,7 @@ from blockstep.runtime.compat.async_compile import AsyncCompileMode, FutureKerne
 from blockstep.runtime.compat.compiler import compile
 from blockstep.runtime.redirect import install, uninstall
 from blockstep.runtime.session import machine
-from blockstep.runtime.verifying import verify
+from blockstep.runtime.verifying import precision, verify
 from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 
 __version__ = "0.1.0"
@@ -51,6 +51,7 @@ __all__ = [
     "machine",
     "must_use_result",
     "next_power_of_2",
+    "precision",
     "reinterpret",
     "runtime",
     "set_allocator",
