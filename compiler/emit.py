@@ -8,7 +8,7 @@ the functions of libdevice get the answers of `blockstep.compiler.libdevice`: ex
 denormals, round square roots as IEEE 754 says and are not contracted; fast, none of the three.
 A module's own flag "nvvm-reflect-ftz" decides about denormals where it is given.
 
-PTX is what LLVM writes; nothing is edited afterwards. A kernel's text must be right: LLVM ends the
+PTX is what LLVM writes, but for forms that ptxas gets wrong (`ptxas_faults`). A kernel's text must be right: LLVM ends the
 process at an instruction it cannot select (`llvm.sin`, say). For inline assembly, which users write
 too, `blockstep.compiler.inline_assembly` sees to it first.
 """
@@ -21,7 +21,7 @@ import threading
 
 import llvmlite.binding as llvm
 
-from blockstep.compiler import inline_assembly, libdevice, store
+from blockstep.compiler import inline_assembly, libdevice, ptxas_faults, store
 from blockstep.compiler.toolchain import fingerprint, stamp
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -60,7 +60,7 @@ def emit(
                 _link(module, llvm_text, target, exact, machine, context)
             if optimised:
                 _optimise(module, machine)
-            return str(machine.emit_assembly(module))
+            return ptxas_faults.written_around(str(machine.emit_assembly(module)))
 
 
 def target_machine(cpu: str, features: str) -> llvm.TargetMachine:

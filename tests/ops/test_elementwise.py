@@ -431,3 +431,24 @@ def test_a_literal_compares_in_its_own_type() -> None:
     """The float16 next to 0.1 is less than 0.1 in float32, which is what is compared."""
     tenth = np.array([0.1, 0.1001], np.float16)
     same(apply(above_a_tenth, tenth), tenth.astype(np.float32) > np.float32(0.1))
+
+
+@triton.jit
+def greatest_of_negated(x, y, z):
+    return tl.maximum(tl.maximum(-x, -y), -z)
+
+
+@triton.jit
+def least_of_negated(x, y, z):
+    return tl.minimum(tl.minimum(-x, -y), -z)
+
+
+@pytest.mark.parametrize("integer", [np.int16, np.int32, np.uint32, np.int64])
+def test_extrema_of_three_negated_numbers(integer: Any) -> None:
+    """On a device ptxas loses the sign of the second: `compiler.ptxas_faults`."""
+    random, least = np.random.default_rng(3), np.iinfo(integer).min
+    x, y, z = (np.append(random.integers(-99, 99, 63), least).astype(integer) for _ in range(3))
+    with np.errstate(over="ignore"):
+        a, b, c = -x, -y, -z
+    same(apply(greatest_of_negated, x, y, z), np.maximum(np.maximum(a, b), c))
+    same(apply(least_of_negated, x, y, z), np.minimum(np.minimum(a, b), c))
