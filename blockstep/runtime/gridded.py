@@ -98,7 +98,7 @@ def run(
     num_warps: int = 4,
 ) -> None:  # fmt: skip
     """Runs a launch on the grid machine. Raises Refused, with nothing done, where it cannot."""
-    checks = _checks(current, launched.seed or 0) if judged else UNJUDGED
+    checks = checks_of(current, launched.seed or 0) if judged else UNJUDGED
     machine = on_grid(function, bound, launched.grid, checks, launched.seed or 0, num_warps)
     if checks.grid:
         checker = Grid(current.outputs)
@@ -109,7 +109,7 @@ def run(
         checker.summary(idle, machine.examples, total, stores, machine.reads.values())
 
 
-def _checks(current: Session, seed: int) -> Checks:
+def checks_of(current: Session, seed: int = 0) -> Checks:
     """Outcomes are compared with those of other orders, or asked for in one of them."""
     wants = current.report.wants
     return checks_for(wants, bool(seed) or (current.options.seeds > 1 and wants("order")))
@@ -117,15 +117,17 @@ def _checks(current: Session, seed: int) -> Checks:
 
 def on_grid(
     function: JITFunction, bound: Bound, grid: tuple[int, int, int], checks: Checks, seed: int = 0,
-    num_warps: int = 4,
+    num_warps: int = 4, before: tuple[int, int, int] | None = None,
 ) -> GridMachine:  # fmt: skip
-    """The machine after the launch. Raises Refused, with memory as it was, where it cannot run it
-    or cannot prove it clean."""
+    """The machine after the launch, or after the program instances `before` one. Raises Refused, with
+    memory as it was, where it cannot run it or cannot prove it clean."""
     ir, chosen = compiled(function, bound, num_warps)
     if seed and not chosen.any_order:
         raise Refused("atomics act in the order of the seed")
     counts = checks.judged and "shares" not in ir.derived
-    machine = GridMachine(ir, chosen, grid, arguments_of(bound), checks, counts, bool(seed))
+    machine = GridMachine(
+        ir, chosen, grid, arguments_of(bound), checks, counts, bool(seed), before=before
+    )
     if checks.flags:
         for storage in machine.storages(None).values():
             _ = storage.written  # looked up before the kernel writes: it tells what the host wrote
@@ -135,11 +137,11 @@ def on_grid(
     lost = _lost(machine, written)
     if sum(s.nbytes for s in lost) > LARGEST:
         raise Refused("the kernel reads and writes more memory than is copied")
-    before = Snapshot(lost, checks.flags)
+    saved = Snapshot(lost, checks.flags)
     try:
-        return _proved(machine, before)
+        return _proved(machine, saved)
     except (Suspicion, TritonError):
-        before.restore()
+        saved.restore()
         raise Refused("something may be wrong: each program instance is judged by itself") from None
 
 
@@ -161,7 +163,7 @@ def _proved(machine: GridMachine, before: Snapshot) -> GridMachine:
         before.restore()
     again = GridMachine(
         machine.function, machine.plan, machine.grid, machine.arguments, machine.checks,
-        seeded=machine.seeded,
+        seeded=machine.seeded, before=machine.before,
     )  # fmt: skip
     again.run()
     machine.function.derived["shares"] = True

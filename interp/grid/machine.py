@@ -63,6 +63,7 @@ class GridMachine:
     stores: dict[int, Any] = field(default_factory=dict)  # first store to memory nobody filled
     reads: dict[int, Any] = field(default_factory=dict)  # such memory that was read
     heard: Callable[[str, Touch], None] | None = None  # told of each read, write and atomic
+    before: tuple[int, int, int] | None = None  # only the program instances before this one run
     asynchronous: Asynchronous | None = None  # what is under way in the batch, in placed IR
 
     def __post_init__(self) -> None:
@@ -75,7 +76,7 @@ class GridMachine:
 
     def run(self) -> None:
         """Every program instance. Raises Suspicion where the step machine is needed."""
-        boxes = list(batches(self.grid, self._programs_a_batch()))
+        boxes = list(batches(self.grid, self._programs_a_batch(), self.before))
         with arena():
             if self.plan.has_dot and not self.plan.has_atomics and len(boxes) >= LEAST_SHARED:
                 self._shared(boxes)
@@ -306,8 +307,19 @@ def _coordinates(first: int, length: int, axis: int) -> Any:
     return np.arange(first, first + length, dtype=np.int64).reshape(dims)
 
 
-def batches(grid: tuple[int, int, int], programs: int) -> Iterator[tuple[Shape, Shape]]:
-    """Boxes of the grid in program order (x fastest): origin and lengths along (z, y, x)."""
+def batches(
+    grid: tuple[int, int, int], programs: int, before: tuple[int, int, int] | None = None
+) -> Iterator[tuple[Shape, Shape]]:
+    """Boxes of the grid (of what comes `before` one program instance) in program order, x fastest:
+    origin and lengths along (z, y, x)."""
+    if before is not None:
+        x, y, z = before
+        for part, (oz, oy, ox) in (
+            ((grid[0], grid[1], z), (0, 0, 0)), ((grid[0], y, 1), (z, 0, 0)), ((x, 1, 1), (z, y, 0)),
+        ):  # fmt: skip
+            for origin, lead in batches(part, programs) if min(part) else ():
+                yield (origin[0] + oz, origin[1] + oy, origin[2] + ox), lead
+        return
     gx, gy, gz = grid
     bx = min(gx, programs)
     by = min(gy, max(1, programs // bx)) if bx == gx else 1

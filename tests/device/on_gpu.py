@@ -13,8 +13,11 @@ with what the ptx machine makes of the same code, on copies too, instead of with
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import os
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -65,9 +68,34 @@ def _on(machine: str, before: Any, function: Any, args: Any, kwargs: Any, grid: 
     if os.environ.get("BLOCKSTEP_GPU_EXACT") == "1":
         named["enable_fp_fusion"] = False
     chosen = replace(session.current().options, machine=machine, judged=False, programs=None)
-    with session.sharing(session.make(chosen, None)):
+    with _unheard(), session.sharing(session.make(chosen, None)):
         before(function, tuple(given[: len(args)]), named, grid=grid, warmup=False)
     return given
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """What a kernel prints is printed by the test's own launch, once; a device writes to the file."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        os.dup2(nowhere.fileno(), 1)
+        try:
+            yield
+        finally:
+            _synchronise()
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _synchronise() -> None:
+    """Device prints come when the device is waited for."""
+    from blockstep.runtime.gpu.driver import present
+
+    torch = sys.modules.get("torch")
+    if present() and torch is not None and torch.cuda.is_available():
+        with contextlib.suppress(torch.AcceleratorError):  # told by the launch that it belongs to
+            torch.cuda.synchronize()
 
 
 def _launch(before: Any) -> Any:
