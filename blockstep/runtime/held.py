@@ -102,7 +102,7 @@ def _saved(space: AddressSpace, judged: bool) -> Saved | None:
     storages = [s for s in space.storages if not s.readonly]
     if sum(s.nbytes for s in storages) > LARGEST:
         return None
-    arrays = [s.data for s in storages]
+    arrays: list[Any] = [s.data for s in storages]
     arrays += [s.written for s in storages if judged and s.written is not None]
     return [(array, array.copy()) for array in arrays]
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from blockstep.debugger.commands import values
 from blockstep.debugger.commands.elements import parse_element
+from blockstep.debugger.commands.functions import functions_of
 from blockstep.debugger.commands.numbering import Numbering
 from blockstep.debugger.commands.places import current_line, place_text
 from blockstep.debugger.commands.reply import Refused, Reply
 from blockstep.debugger.commands.table import Table
-from blockstep.debugger.session import Frame, Session, Stop
+from blockstep.debugger.moments import Frame, Stop
+from blockstep.debugger.session import Session
 from blockstep.diagnostics.source import tree
+from blockstep.interp.memory import View
+from blockstep.language.function import JITFunction
+from blockstep.language.value import tensor
+from blockstep.options import Program
+from blockstep.runtime.ladder.launch import Launch, take
 
 STARTED = "nothing runs yet: `run` starts the launch"
 
@@ -23,9 +31,11 @@ class Base:
 
     table: Table
 
-    def __init__(self, session: Session, plain: bool = False) -> None:
+    def __init__(self, session: Session, plain: bool = False, color: bool = False) -> None:
         self.session = session
         self.plain = plain  # ASCII only
+        self.color = color
+        self.first: Program | None = None  # the instance that the session began with
         self.stop: Stop | None = None
         self.at = 0
         self.listed = 0  # the last line that `list` showed
@@ -99,7 +109,7 @@ class Base:
         self.parsed(text)
         try:
             return self.session.evaluate(text.strip(), self.frame)
-        except Exception as error:  # noqa: BLE001 (whatever the expression raises is its answer)
+        except Exception as error:
             raise Refused(f"{type(error).__name__}: {_first_line(error)}") from error
 
     def element(self, text: str) -> tuple[str, tuple[int, ...]]:
@@ -108,7 +118,7 @@ class Base:
 
     def arrays(self) -> list[Any]:
         """The views of the array arguments."""
-        return [v for v in self.session.launch.bound.space.views if v.name]
+        return list(self.session.views)
 
     # Saying it.
 
@@ -120,10 +130,6 @@ class Base:
         """The frame that is looked at."""
         frame = self.frame
         return f"{self.place_of(frame)}\n{current_line(frame.file, frame.line)}"
-
-    def frame_json(self, frame: Frame) -> dict[str, Any]:
-        """A frame as plain data."""
-        return {"function": frame.function, "file": frame.file, "line": frame.line}
 
     def focus_for(self, value: Any) -> values.Index | None:
         """The element of a value that is in focus, None for none."""
@@ -159,6 +165,54 @@ class Base:
             return 1, 1 << 30
         first = min([found.lineno, *[d.lineno for d in found.decorator_list]])
         return first, found.end_lineno or found.lineno
+
+    def functions(self) -> dict[str, JITFunction]:
+        """The kernel and the functions that it calls."""
+        return functions_of(self.session.launch.function)
+
+    def kernel_file(self) -> str:
+        """The file that a line number alone is of."""
+        if self.stop is not None and self.stop.frames:
+            return self.frame.file
+        return self.session.launch.function.prepared.source.file
+
+    def breakpoint_lines(self, file: str) -> set[int]:
+        """The lines of a file where breakpoints are."""
+        return {b.line for b in self.session.points.breakpoints if b.enabled and b.file == file}
+
+    def memory_of(self, value: Any) -> tuple[str, Any] | None:
+        """The argument that a pointer leads into, and its memory where the session stands."""
+        origin = value.origin if isinstance(value, tensor) else None
+        if not isinstance(origin, View) or origin.storage is None:
+            return None
+        return origin.name, self.session.array(origin.name)
+
+    @contextmanager
+    def fresh_launch(self) -> Iterator[Launch]:
+        """The launch once more, with memory as it was before it, for whoever runs it all: afterwards
+        the session stands where it stood."""
+        launch = self.session.launch
+        with self.before_launch():
+            again = take(launch.function, launch.args, launch.kwargs, launch.grid, launch.host)
+            again.number = launch.number
+            try:
+                yield again
+            finally:
+                again.memory.restore()
+
+    @contextmanager
+    def before_launch(self) -> Iterator[None]:
+        """Memory is as it was before the launch inside, and afterwards as the session had it."""
+        memory = self.session.launch.memory
+        storages = [s for s in self.session.launch.bound.space.storages if not s.readonly]
+        flags = [s.written for s in storages if s.written is not None]
+        now = [(array, array.copy()) for array in (*[s.data for s in storages], *flags)]
+        memory.restore()
+        try:
+            yield
+        finally:
+            for array, kept in now:
+                array[...] = kept
 
     def run_line(self, line: str) -> Reply:
         """Runs one command; `Commands` has it."""

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable, Iterator
+from inspect import isfunction
+from typing import Any
 
 from blockstep.debugger.commands.base import Base
+from blockstep.debugger.commands.elements import element_text
 from blockstep.debugger.commands.lines import of_file
 from blockstep.debugger.commands.reply import Refused, Reply, Then
 from blockstep.debugger.commands.table import Table
+from blockstep.debugger.points import Breakpoint
 from blockstep.debugger.replay import Recipe, save
 from blockstep.runtime.ladder.sources import NotWritten
 
@@ -50,12 +56,12 @@ class Files(Base):
         file = file.strip()
         if not file:
             raise Refused("save to which file? for example `save bug.blockstep`")
-        recipe = Recipe(self.host_function(name.strip())) if made else None
+        recipe = Recipe(self._host_function(name.strip())) if made else None
         try:
-            with self.at_launch():
+            with self.before_launch():
                 size = save(
                     file, self.session.launch, seed=self.session.seed, recipe=recipe,
-                    commands=tuple(self.to_return_here()),
+                    commands=tuple(self._back_here()),
                 )  # fmt: skip
         except NotWritten as reason:
             raise Refused(f"nothing was written: {reason}") from reason
@@ -63,6 +69,28 @@ class Files(Base):
             raise Refused(f"{file}: {error.strerror}") from error
         text = f"{file}, {size} bytes; open it with: blockstep debug {file}"
         return Reply(text, {"file": os.path.abspath(file), "bytes": size})
+
+    def _host_function(self, name: str) -> Callable[..., Any]:
+        main = sys.modules.get("__main__")
+        found = getattr(main, name, None)
+        if not isfunction(found):
+            raise Refused(f"the script has no function {name}")
+        return found
+
+    def _back_here(self) -> Iterator[str]:
+        """Commands that bring a session of the same launch to where this one stands."""
+        points = self.session.points
+        for point in points.breakpoints:
+            yield f"break {_place_of(point)}"
+        for watch in points.watches:
+            yield f"watch {element_text(watch.argument, watch.index)}"
+        for event in sorted(points.events - {"finding", "exception"}):
+            yield f"catch {event}"
+        if self.stop is None or self.stop.program is None:
+            return
+        start = self.first or (0, 0, 0)
+        yield f"run {','.join(map(str, start))}"
+        yield f"position {self.session.position[0]}"
 
     def do_source(self, arg: str) -> Reply:
         """source FILE
@@ -94,6 +122,13 @@ class Files(Base):
 
         Ends the session and the script."""
         return Reply(then=Then.QUIT)
+
+
+def _place_of(point: Breakpoint) -> str:
+    file = os.path.basename(point.file or "")
+    place = point.function or f"{file}:{point.line}"
+    program = "" if point.program is None else f" in {','.join(map(str, point.program))}"
+    return f"{place}{program}" + (f" if {point.condition}" if point.condition else "")
 
 
 __all__ = ["Files"]

@@ -9,19 +9,20 @@ import numpy as np
 
 from blockstep import diagnostics
 from blockstep.debugger.commands import values
-from blockstep.debugger.commands.base import Base
+from blockstep.debugger.commands.gridmap import grid_text
 from blockstep.debugger.commands.layouts import layouts_at
+from blockstep.debugger.commands.points import Stopping
 from blockstep.debugger.commands.reply import Refused, Reply
 from blockstep.debugger.commands.tabular import columns
 from blockstep.diagnostics.source import place
 from blockstep.diagnostics.words import plural
 from blockstep.export import finding_json
 from blockstep.interp.memory import Storage
-from blockstep.language.value import tensor
 from blockstep.runtime.arguments import Argument
+from blockstep.runtime.ladder.memory import array_of
 
 
-class Info(Base):
+class Info(Stopping):
     """What there is to know."""
 
     def do_info(self, arg: str) -> Reply:
@@ -94,9 +95,39 @@ class Info(Base):
         text = diagnostics.render_all(found) or "nothing has been found so far"
         return Reply(text, {"findings": [finding_json(f) for f in found]})
 
+    def _grid(self) -> Reply:
+        state = self.session.grid_state()
+        text = grid_text(state)
+        data = {
+            "grid": list(state.grid), "done": int(state.done.sum()),
+            "found": [int(i) for i in np.flatnonzero(state.found)], "here": state.here,
+        }  # fmt: skip
+        return Reply(text, {"grid": data})
+
+    def _history(self) -> Reply:
+        session = self.session
+        at, count = session.position
+        kept = session.history
+        text = (
+            f"{plural(count, 'line')} recorded, of which {plural(count - kept.first, 'line')} are kept, in "
+            f"{_size(kept.bytes)} of at most {_size(kept.limit)}; this is line {at}"
+        )
+        data = {
+            "position": at, "recorded": count, "first": kept.first, "bytes": kept.bytes,
+            "limit": kept.limit,
+        }  # fmt: skip
+        return Reply(text, {"history": data})
+
+    def _breakpoints(self) -> Reply:
+        return self.points_reply()
+
     def _layout(self) -> Reply:
         frame = self.frame
         return Reply(layouts_at(self.session.launch, frame.file, frame.line))
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 20):.1f} MiB" if count >= 1 << 20 else f"{count / 1024:.0f} KiB"
 
 
 def _argument_cells(argument: Argument) -> list[str]:
@@ -110,8 +141,6 @@ def _argument_cells(argument: Argument) -> list[str]:
 
 
 def _memory_text(array: Any, view: Any) -> str:
-    from blockstep.runtime.ladder.memory import array_of
-
     if view.storage is None or not view.size:
         return "nothing"
     return values.range_text(array_of(view, view.storage.data))

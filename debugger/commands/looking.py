@@ -9,6 +9,7 @@ from blockstep.debugger.commands.base import Base
 from blockstep.debugger.commands.places import AROUND, current_line, line_count, numbered
 from blockstep.debugger.commands.plotting import plot_text
 from blockstep.debugger.commands.reply import Refused, Reply
+from blockstep.debugger.commands.stopping import frame_json
 from blockstep.debugger.commands.values import (
     Index,
     array_of,
@@ -37,7 +38,7 @@ class Looking(Base):
         for number, frame in enumerate(frames):
             mark = ">" if number == self.at else " "
             lines += [f"{mark} {self.place_of(frame)}", f"  {current_line(frame.file, frame.line)}"]
-            data.append(self.frame_json(frame))
+            data.append(frame_json(frame))
         return Reply("\n".join(lines), {"frames": data, "at": self.at})
 
     def do_up(self, arg: str) -> Reply:
@@ -72,7 +73,7 @@ class Looking(Base):
 
     def _look_at(self, number: int) -> Reply:
         self.look_at(number)
-        return Reply(self.place_and_line(), {"frame": self.frame_json(self.frame)})
+        return Reply(self.place_and_line(), {"frame": frame_json(self.frame)})
 
     def do_list(self, arg: str) -> Reply:
         """l(ist) [FIRST[, LAST] | .]

@@ -147,6 +147,11 @@ def _scalar(value: tensor) -> str:
     return number_text(np.asarray(value.handle)[()])
 
 
+def range_text(array: Any) -> str:
+    """The range of an array's elements, and how many are NaN or infinite."""
+    return _range(array.reshape(-1)) + _odd(array)
+
+
 def _range(flat: Any) -> str:
     if flat.size == 0:
         return "nothing"
@@ -224,6 +229,7 @@ __all__ = [
     "is_block",
     "number_text",
     "plain",
+    "range_text",
     "short",
     "summary",
     "text_of",
