@@ -27,7 +27,7 @@ class Terminal:
         from prompt_toolkit import PromptSession
 
         self._session: Any = PromptSession(
-            history=_history(), completer=_completer(complete), complete_while_typing=False,
+            history=history(), completer=completer(complete), complete_while_typing=False,
             input=input, output=output, enable_history_search=True,
         )  # fmt: skip
 
@@ -98,7 +98,8 @@ def history_file() -> Path:
     return Path(folder, "blockstep", "history")
 
 
-def _history() -> Any:
+def history() -> Any:
+    """prompt_toolkit's history of lines, kept between sessions where a file can be written."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     file = history_file()
@@ -110,7 +111,8 @@ def _history() -> Any:
     return FileHistory(str(file))
 
 
-def _completer(complete: Complete) -> Any:
+def completer(complete: Complete) -> Any:
+    """prompt_toolkit's completer of what `complete` offers for a line."""
     from prompt_toolkit.completion import Completer, Completion
 
     class Words(Completer):
@@ -132,4 +134,16 @@ def begun_word(line: str) -> str:
     return line[start:end]
 
 
-__all__ = ["PROMPT", "Chain", "Lines", "Pipe", "Terminal", "begun_word", "of_file", "of_person"]
+__all__ = [
+    "PROMPT",
+    "Chain",
+    "Lines",
+    "Pipe",
+    "Terminal",
+    "begun_word",
+    "completer",
+    "history",
+    "history_file",
+    "of_file",
+    "of_person",
+]
