@@ -23,7 +23,17 @@ from blockstep.language.types import dtype, tuple_type
 class tensor:
     """A value of the language: a block of elements, or a scalar (shape `()`)."""
 
-    __slots__ = ("_handle", "type", "form", "marks", "origin", "bounds", "stretched", "births")
+    __slots__ = (
+        "_handle",
+        "type",
+        "form",
+        "marks",
+        "origin",
+        "bounds",
+        "stretched",
+        "births",
+        "shadow",
+    )
     __blockstep_value__ = True
     __array_ufunc__ = None  # NumPy arrays and scalars hand binary operators over to us
 
@@ -32,7 +42,8 @@ class tensor:
     marks: dict[str, Any] | None
     origin: Any
     bounds: builtins.tuple[int, int] | None
-    births: Any
+    births: Any  # facets of the precision checkers; unset of almost every value
+    shadow: Any
     stretched: tensor | None  # this scalar repeated into a block, if the machine keeps that
 
     def __init__(self, handle: Any, type: dtype) -> None:
