@@ -9,7 +9,7 @@ import pytest
 from blockstep.debugger.commands.commands import Commands
 from blockstep.debugger.commands.reply import Refused, Then
 from blockstep.debugger.moments import Reason
-from tests.debugger.kernels import (
+from tests.debugger.opened import (
     line,
     line_of,
     opened,
@@ -127,7 +127,7 @@ def test_a_breakpoint_takes_a_line_a_function_a_condition_and_an_instance() -> N
     commands = opened(scaling())
     at = line_of("store")
     assert said(commands, f"b {at} in 2 if y > 36").startswith("breakpoint 1: ")
-    assert said(commands, f"b kernels.py:{at}").endswith("#! store")
+    assert said(commands, f"b opened.py:{at}").endswith("#! store")
     assert said(commands, "tb twice") == "breakpoint 3: twice, once"
     said(commands, "delete 2", "c")
     assert line(commands) == line_of("inside")
@@ -144,7 +144,7 @@ def test_a_breakpoint_on_a_line_without_code_moves_to_the_next_one(at_scale: Com
 
 def test_a_wrong_place_is_refused_with_those_that_there_are(at_scale: Commands) -> None:
     assert "there are scale, twice" in refused(at_scale, "b thrice")
-    assert "it has some in kernels.py" in refused(at_scale, "b other.py:3")
+    assert "it has some in opened.py" in refused(at_scale, "b other.py:3")
     assert "a place is LINE, FILE:LINE or FUNCTION" in refused(at_scale, "b 3+4")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from blockstep.debugger.commands.commands import Commands
 from blockstep.debugger.commands.reply import Refused
-from tests.debugger.kernels import line_of, opened, scaling
+from tests.debugger.opened import line_of, opened, scaling
 from tests.debugger.test_commands import refused, said
 
 
