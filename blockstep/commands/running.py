@@ -1,4 +1,4 @@
-"""`blockstep run | check | debug`: a script on our machines, unjudged, judged, or under pdb."""
+"""`blockstep run | check`: a script on our machines, unjudged or judged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 from blockstep.commands.command import Command
 from blockstep.commands.judging import add_judging, tell
 from blockstep.commands.scripts import add_script, execute, open_session
-from blockstep.options import parse_program
 from blockstep.runtime import children, factories, session
 
 
@@ -36,19 +35,6 @@ def _check_arguments(sub: argparse.ArgumentParser) -> None:
     add_judging(sub)
 
 
-def _debug(told: Any) -> int:
-    from blockstep.debugger.stopping import Stop
-
-    opened = open_session(told, stops=True)
-    program = parse_program(told.program) if told.program else None
-    stop = opened.on_instance = Stop(told.kernel, program)
-    status = execute(told)
-    if not stop.done:
-        print(f"blockstep: {stop.missed()}", file=sys.stderr)
-        return status or 2
-    return status
-
-
 RUN = Command(
     "run", "run a script with `import triton` meaning blockstep, unjudged", add_script, _run
 )
@@ -57,11 +43,4 @@ CHECK = Command(
     "run a script with the checkers on; exit 1 if there is an error",
     _check_arguments,
     _check,
-)
-DEBUG = Command(
-    "debug",
-    "run a script and stop in pdb at the first line of a program instance",
-    add_script,
-    _debug,
-    late=("--kernel", "--program"),
 )

@@ -1,0 +1,191 @@
+"""Commands that run the kernel, forwards and backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from blockstep.debugger.commands.base import Base
+from blockstep.debugger.commands.elements import element_text
+from blockstep.debugger.commands.reply import Refused, Reply, Then
+from blockstep.debugger.commands.stopping import json_of, text_of
+from blockstep.debugger.moments import Reason, Stop
+from blockstep.diagnostics.words import triple
+from blockstep.options import Program, parse_program
+
+Action = Callable[[], Stop]
+
+
+class Running(Base):
+    """Running, forwards and backwards."""
+
+    def do_step(self, arg: str) -> Reply:
+        """s(tep) [COUNT]
+
+        Runs to the next line, also of functions that the kernel calls; from the end of a program
+        instance to the beginning of the next one."""
+        return self._several(lambda: self._forward(self.session.step), arg)
+
+    def do_next(self, arg: str) -> Reply:
+        """n(ext) [COUNT]
+
+        Runs to the next line of this function; functions that it calls run through."""
+        return self._several(lambda: self._forward(self.session.next), arg)
+
+    def do_finish(self, arg: str) -> Reply:
+        """fin(ish)
+
+        Runs until this function returns to its caller, or the program instance is done."""
+        return self._run(lambda: self._forward(self.session.finish))
+
+    def do_return(self, arg: str) -> Reply:
+        """r(eturn)
+
+        The same as `finish`."""
+        return self._run(lambda: self._forward(self.session.finish))
+
+    def do_until(self, arg: str) -> Reply:
+        """unt(il) [LINE]
+
+        Runs to a line after this one, so to the end of a loop; or until LINE or one after it."""
+        line = self.number(arg) if arg else None
+        return self._run(lambda: self._forward(lambda: self.session.until(line)))
+
+    def do_continue(self, arg: str) -> Reply:
+        """c(ontinue)
+
+        Runs to the next breakpoint, watched element or event, in this program instance and those
+        that follow. At the end of the launch it stops once more; then the script goes on."""
+        if self.over:
+            return Reply(then=Then.GO)
+        return self._run(self.session.cont)
+
+    def do_reverse_step(self, arg: str) -> Reply:
+        """reverse-step [COUNT]
+
+        Goes back to the line that ran before this one: names and memory are what they were. Also
+        `rs`."""
+        return self._several(self.session.reverse_step, arg)
+
+    def do_reverse_next(self, arg: str) -> Reply:
+        """reverse-next [COUNT]
+
+        Goes back a line of this function; functions that were called are passed over. Also `rn`."""
+        return self._several(self.session.reverse_next, arg)
+
+    def do_reverse_finish(self, arg: str) -> Reply:
+        """reverse-finish
+
+        Goes back to the line that called this function. Also `rf`."""
+        return self._run(self.session.reverse_finish)
+
+    def do_reverse_continue(self, arg: str) -> Reply:
+        """reverse-continue [ARG[i, j]]
+
+        Goes back to the last breakpoint, watched element or event that was passed, or with ARG[i, j]
+        to the last line that wrote that element; without any, to where the record begins. Also
+        `rc`."""
+        if not arg:
+            return self._run(self.session.reverse_continue)
+        name, index = self.element(arg)
+        self.stopped  # noqa: B018  (raises before the first stop)
+        stop = self.session.last_write(self.session.view(name), index)
+        if stop is None:
+            raise Refused(
+                f"no line wrote {element_text(name, index)} since this run was recorded; "
+                "`who` lists every access of the launch"
+            )
+        return self.arrived(stop)
+
+    def do_run(self, arg: str) -> Reply:
+        """run [X,Y,Z]
+
+        Starts the launch again, with its memory as it was before, and stops at the first line of a
+        program instance: the one given, or the one that it began with. Breakpoints stay."""
+        return self._go_to(self._program(arg) if arg else self.first)
+
+    def do_restart(self, arg: str) -> Reply:
+        """restart
+
+        Goes back to the first line of this program instance."""
+        return self._go_to(self.stopped.program)
+
+    def do_program(self, arg: str) -> Reply:
+        """program [X,Y,Z]
+
+        Goes to the first line of another program instance; those before it run first. Without
+        numbers it says which one this is."""
+        if not arg:
+            program = self.stopped.program
+            if program is None:
+                raise Refused("the launch is over")
+            text = f"program instance {triple(program)} of grid {triple(self.session.launch.grid)}"
+            return Reply(text, {"program": list(program)})
+        return self._go_to(self._program(arg))
+
+    def do_position(self, arg: str) -> Reply:
+        """position [NUMBER]
+
+        Where the session stands in its record, as a number of lines from its beginning; or goes to
+        such a number, earlier or later."""
+        if arg:
+            number = self.number(arg)
+            return self._run(lambda: self.session.until_moment(number))
+        at, count = self.session.position
+        return Reply(f"line {at} of {count} recorded", {"position": at, "recorded": count})
+
+    # How.
+
+    @property
+    def over(self) -> bool:
+        """Whether the launch has come to its end and the session stands there."""
+        return self.stop is not None and self.stop.reason is Reason.END
+
+    def _program(self, text: str) -> Program:
+        try:
+            return parse_program(text)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+
+    def _go_to(self, program: Program | None) -> Reply:
+        try:
+            return self.arrived(self.session.start(program))
+        except ValueError as error:
+            raise Refused(str(error)) from None
+
+    def _run(self, action: Action) -> Reply:
+        self.stopped  # noqa: B018  (raises before the first stop)
+        return self.arrived(action())
+
+    def _forward(self, action: Action) -> Stop:
+        if self.over:
+            raise Refused(
+                "the launch is over: `continue` goes on with the script, `run` begins again"
+            )
+        return action()
+
+    def _several(self, action: Action, arg: str) -> Reply:
+        """Once or more; whatever else stops the session ends it."""
+        self.stopped  # noqa: B018  (raises before the first stop)
+        stop = action()
+        for _ in range(self.count(arg) - 1):
+            if stop.reason is not Reason.LINE:
+                break
+            stop = action()
+        return self.arrived(stop)
+
+    def arrived(self, stop: Stop) -> Reply:
+        """Takes note of a stop; what is said of it."""
+        before, self.stop = self.stop, stop
+        self.at, self.listed = max(len(stop.frames) - 1, 0), 0
+        text = text_of(stop, before, self.session, self.color)
+        if stop.frames and self.displays:
+            text = "\n".join([text, self.displayed()])
+        return Reply(text, {"stop": json_of(stop)})
+
+    def arrival(self) -> Reply:
+        """What is said of the place where the session stands, to somebody who sees it first."""
+        stop = self.stopped
+        return Reply(text_of(stop, None, self.session, self.color), {"stop": json_of(stop)})
+
+
+__all__ = ["Running"]
