@@ -27,7 +27,7 @@ class Terminal:
         from prompt_toolkit import PromptSession
 
         self._session: Any = PromptSession(
-            history=_history(), completer=_completer(complete), complete_while_typing=False,
+            history=history(), completer=completer(complete), complete_while_typing=False,
             input=input, output=output, enable_history_search=True,
         )  # fmt: skip
 
@@ -98,7 +98,8 @@ def history_file() -> Path:
     return Path(folder, "blockstep", "history")
 
 
-def _history() -> Any:
+def history() -> Any:
+    """What was typed before; of this session only, where that cannot be kept in a file."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     file = history_file()
@@ -110,7 +111,8 @@ def _history() -> Any:
     return FileHistory(str(file))
 
 
-def _completer(complete: Complete) -> Any:
+def completer(complete: Complete) -> Any:
+    """Completion for prompt_toolkit."""
     from prompt_toolkit.completion import Completer, Completion
 
     class Words(Completer):

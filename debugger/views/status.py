@@ -106,26 +106,23 @@ def heading(text: str, width: int, chosen: bool, palette: Palette) -> Line:
     return [*line, ("class:pane.line", dash * (width - width_of(line)))]
 
 
-def help_page(sections: Sequence[tuple[str, Sequence[tuple[str, str]]]], width: int, height: int) -> Shown:  # fmt: skip
-    """Keys under headings, in as many columns as fit."""
-    rows: list[Line] = []
+def help_page(
+    sections: Sequence[tuple[str, Sequence[tuple[str, str]]]], width: int, height: int
+) -> Shown:
+    """Keys under headings, in as many columns as they need."""
     widest = max(len(key) for _, pairs in sections for key, _ in pairs)
+    rows: list[Line] = []
     for name, pairs in sections:
         rows.append([("class:name", name)])
         rows += [[("class:key", f" {key:<{widest}} "), ("", f" {does}")] for key, does in pairs]
-        rows.append([])
-    rows.pop()
-    count = min(-(-len(rows) // max(height, 1)), max(width // 38, 1))
-    each = -(-len(rows) // count)
-    if count == 1 or each > height:
-        return Shown([cut(row, width) for row in rows[:height]])
-    lines: list[Line] = []
+    count = min(-(-len(rows) // max(height, 1)), max(width // 30, 1))
+    each = max(-(-len(rows) // count), min(height, len(rows)) if count == 1 else 0)
     column = width // count
-    for i in range(each):
+    lines: list[Line] = []
+    for i in range(min(each, height)):
         line: Line = []
-        for part in range(count):
-            at = i + part * each
-            cell = cut(rows[at], column - 1) if at < len(rows) else []
+        for at in range(i, len(rows), each):
+            cell = cut(rows[at], column - 1)
             line += [*cell, ("", " " * (column - width_of(cell)))]
         lines.append(line)
     return Shown(lines)
