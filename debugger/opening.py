@@ -140,7 +140,7 @@ class Opening:
             return
         with failed.as_before():
             launch = take(failed.function, failed.args, failed.kwargs, failed.grid, failed.host)
-            launch.number = failed.number
+            launch.number = failed.number or None
             session = Session(launch, failed.seed)
             try:
                 stop, first = at_fault(session, failed)

@@ -14,10 +14,10 @@ class Checking(Base):
     def do_diff(self, arg: str) -> Reply:
         """diff [all]
 
-        Runs this launch in every form that it takes: these lines, the IR after each pass of the
-        compiler, the PTX on the ptx machine, and a device where there is one. It names the first
-        form that differs, the first element, the line and the operation that made it, and the pass
-        that is to blame. `diff all` also lists the passes that change nothing."""
+        Compares this launch with its compiled forms. Those are the IR after each pass of the compiler,
+        the PTX on the ptx machine, and a device where there is one. It names the first form that
+        differs, the first element, the line and the operation that made it, and the pass that is to
+        blame. `diff all` also lists the passes that change nothing."""
         if arg not in ("", "all"):
             raise Refused("diff, or diff all")
         from blockstep.runtime.ladder import climb  # the compiler: nobody else here needs it

@@ -12,7 +12,7 @@ from blockstep.debugger.commands.running import Running
 from blockstep.debugger.commands.table import REPEATED, Table, name_of
 
 
-class Commands(Running, Info, Looking, Checking, Files, Completing):
+class Commands(Running, Looking, Info, Checking, Files, Completing):
     """One session at a prompt. `run_line` is all that a terminal, a screen or a script needs."""
 
     last = ""

@@ -26,7 +26,7 @@ class Files(Base):
     def do_help(self, arg: str) -> Reply:
         """h(elp) [COMMAND]
 
-        All commands with a line each, or one with all that it can do."""
+        All commands with a line each, or all of one."""
         table: Table = self.table
         if arg:
             name = table.resolve(arg)
@@ -47,8 +47,8 @@ class Files(Base):
     def do_save(self, arg: str) -> Reply:
         """save FILE [as made by FUNCTION]
 
-        Writes the launch into one small file: the kernel's lines, its arguments as they were before
-        the launch, grid, options, seed, the breakpoints, and where this session stands.
+        Writes the launch into one small file. It has the kernel's lines, its arguments as they were
+        before the launch, grid, options, seed, the breakpoints, and where this session stands:
         `blockstep debug FILE` opens it on any machine. `as made by FUNCTION`: FUNCTION() of the
         script, which has to return the arguments by name, is written down in place of their
         memory."""
@@ -95,8 +95,8 @@ class Files(Base):
     def do_source(self, arg: str) -> Reply:
         """source FILE
 
-        Runs the commands in a file, one a line; a line that begins with # is a comment. It stops at
-        the first command that is refused."""
+        Runs the commands in a file. One stands on a line; a line that begins with # is a comment. It
+        stops at the first command that is refused."""
         if not arg:
             raise Refused("which file?")
         if self.depth >= DEPTH:

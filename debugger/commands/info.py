@@ -28,6 +28,8 @@ class Info(Stopping):
     def do_info(self, arg: str) -> Reply:
         """i(nfo) SUBJECT
 
+        What there is to know of a SUBJECT. Its beginning does:
+
         args           the arguments of the launch, and what is in their memory now
         locals         the names of this function: type, shape, range, NaN, undefined elements
         masks          blocks of truth values, and where they are true

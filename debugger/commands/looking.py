@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from blockstep.debugger.commands.base import Base
-from blockstep.debugger.commands.places import AROUND, current_line, line_count, numbered
+from blockstep.debugger.commands.places import AROUND, current_line, line_count, numbered, place_text
 from blockstep.debugger.commands.plotting import plot_text
 from blockstep.debugger.commands.reply import Refused, Reply
 from blockstep.debugger.commands.stopping import frame_json
@@ -31,10 +31,14 @@ class Looking(Base):
     def do_where(self, arg: str) -> Reply:
         """w(here)
 
-        The calls that led here, the line of the launch first, the innermost last; `>` marks the
-        one that `print`, `list` and `info` look at. Also `bt`."""
+        The calls that led here, the line of the launch first. `>` marks the one that `print`, `list`
+        and `info` look at. Also `bt`."""
         lines, data = [], []
         frames = self.frames
+        host = self.session.launch.host
+        if host is not None:
+            lines.append(f"  {place_text(host.file, host.line, host.function)}")
+            lines.append(f"  {current_line(host.file, host.line)}")
         for number, frame in enumerate(frames):
             mark = ">" if number == self.at else " "
             lines += [f"{mark} {self.place_of(frame)}", f"  {current_line(frame.file, frame.line)}"]
@@ -44,19 +48,19 @@ class Looking(Base):
     def do_up(self, arg: str) -> Reply:
         """u(p) [COUNT]
 
-        Looks at the caller, or at the caller COUNT calls up."""
+        Looks at the caller. With COUNT, so many calls up."""
         return self._move(-self.count(arg))
 
     def do_down(self, arg: str) -> Reply:
         """d(own) [COUNT]
 
-        Looks at the function that was called, or COUNT calls down."""
+        Looks at the function that was called. With COUNT, so many calls down."""
         return self._move(self.count(arg))
 
     def do_frame(self, arg: str) -> Reply:
         """f(rame) [NUMBER]
 
-        Looks at one of the calls of `where`, counted from 0, the outermost; without a number it
+        Looks at one of the calls of `where`. They count from 0, the outermost; without a number it
         shows the place again."""
         number = self.number(arg) if arg else self.at
         if not 0 <= number < len(self.frames):
@@ -78,7 +82,7 @@ class Looking(Base):
     def do_list(self, arg: str) -> Reply:
         """l(ist) [FIRST[, LAST] | .]
 
-        Lines around the current one; again, the lines that follow. `list .` goes back to the
+        Lines around the current one. Once more, the lines that follow; `list .` goes back to the
         current line, `list 20` shows lines around 20, `list 5, 9` these."""
         frame = self.frame
         first, last = self._listed(arg, frame)
@@ -116,23 +120,23 @@ class Looking(Base):
     def do_print(self, arg: str) -> Reply:
         """p(rint) EXPRESSION
 
-        The value of any Python expression over the names of the kernel: `p x`, `p x[:, None] * 2`,
-        `p offs < n`. Of a block, its type, values and how many elements are undefined; with an
-        `element` in focus, that element only. Pointers are shown as argument and element."""
+        The value of an expression over the names of the kernel. `p x`, `p x[:, None] * 2`, `p offs <
+        n`: of a block its type, values and how many elements are undefined; with an `element` in
+        focus, that element only. Pointers are shown as argument and element."""
         value = self.value(arg)
         return Reply(text_of(value, self.focus_for(value)), {"value": to_json(value)})
 
     def do_pp(self, arg: str) -> Reply:
         """pp EXPRESSION
 
-        The value with all elements of a block, undefined ones written `__`."""
+        The value with all elements. Undefined ones are written `__`."""
         value = self.value(arg)
         return Reply(full_text(value), {"value": to_json(value)})
 
     def do_whatis(self, arg: str) -> Reply:
         """whatis EXPRESSION
 
-        The type and shape of a value, and where a pointer leads."""
+        The type and shape of a value. Of a pointer, where it leads."""
         value = self.value(arg)
         text = type_text(value)
         origin = getattr(value, "origin", None) if isinstance(value, tensor) else None
@@ -145,7 +149,7 @@ class Looking(Base):
     def do_display(self, arg: str) -> Reply:
         """display [EXPRESSION]
 
-        Shows the value after every stop; without an expression it lists what is displayed."""
+        Shows a value after every stop. Without an expression it lists what is displayed."""
         if not arg:
             if not self.displays:
                 raise Refused("nothing is displayed")
@@ -158,7 +162,7 @@ class Looking(Base):
     def do_undisplay(self, arg: str) -> Reply:
         """undisplay [NUMBER]
 
-        Shows a value no longer; without a number, none of them."""
+        Shows a value no longer. Without a number, none of them."""
         if arg:
             number = self.number(arg)
             if number not in self.displays:
@@ -171,10 +175,10 @@ class Looking(Base):
     def do_element(self, arg: str) -> Reply:
         """e(lement) [I, J | off]
 
-        Puts one element in focus: `print` and `info locals` show that element of every block that
-        has it, as if the kernel computed nothing else. A block with fewer axes, or with an axis of
-        length one, is stretched as the language does. One number alone counts the elements of a
-        block in order. `element off` shows whole blocks again."""
+        Puts one element of every block in focus. `print` and `info locals` show that element, as if
+        the kernel computed nothing else. A block with fewer axes, or with an axis of length one, is
+        stretched as the language does. One number alone counts the elements of a block in order.
+        `element off` shows whole blocks again."""
         if arg == "off":
             self.focus = None
             return Reply("whole blocks are shown")
@@ -187,7 +191,7 @@ class Looking(Base):
     def do_lane(self, arg: str) -> Reply:
         """lane [N | off]
 
-        The same as `element`: an element of a block, in order."""
+        The same as `element`. One number counts the elements of a block in order."""
         return self.do_element(arg)
 
     def _in_focus(self) -> str:
@@ -201,8 +205,8 @@ class Looking(Base):
     def do_plot(self, arg: str) -> Reply:
         """plot EXPRESSION | ARG
 
-        A small picture of a block or of an argument's memory: a curve for one axis, shades for
-        two. NaN is N, an infinity I, an undefined element `?`."""
+        A small picture of a block, or of an argument's memory. A curve for one axis, shades for two;
+        NaN is N, an infinity I, an undefined element `?`."""
         value = self.value(arg)
         if isinstance(value, tensor) and value.shape:
             picture = plot_text(array_of(value), undefined_of(value), plain=self.plain)

@@ -27,15 +27,15 @@ class Stopping(Base):
     def do_break(self, arg: str) -> Reply:
         """b(reak) [[FILE:]LINE | FUNCTION] [in X,Y,Z] [if CONDITION]
 
-        Stops before a line runs, or at the first line of a function; `in 3,0` in that program
-        instance only; `if CONDITION` where an expression over the names there is true, of a block
+        Stops before a line runs, or at the first line of a function. `in 3,0`: in that program
+        instance only. `if CONDITION`: where an expression over the names there is true, of a block
         for any element: `break 12 if offs >= n`. Without a place, at this line."""
         return self._break(arg, temporary=False)
 
     def do_tbreak(self, arg: str) -> Reply:
         """tb(reak) [[FILE:]LINE | FUNCTION] [in X,Y,Z] [if CONDITION]
 
-        The same, for one stop."""
+        A breakpoint for one stop. See `break`."""
         return self._break(arg, temporary=True)
 
     def _break(self, arg: str, temporary: bool) -> Reply:
@@ -97,8 +97,8 @@ class Stopping(Base):
     def do_watch(self, arg: str) -> Reply:
         """wa(tch) ARG[i, j]
 
-        Stops after a line that writes an element of an argument, whatever is written. Going back,
-        it stops before that line."""
+        Stops after a line that writes an element of an argument. Whatever is written. Going back it
+        stops before that line."""
         name, index = self.element(arg)
         watch = self.session.points.watch(self.session.view(name), index)
         return Reply(f"watch {watch.number}: {element_text(name, index)}", {"number": watch.number})
@@ -106,9 +106,9 @@ class Stopping(Base):
     def do_catch(self, arg: str) -> Reply:
         """catch [finding | nan | inf | exception | error > N]
 
-        Stops in the middle of a line at an event: what a checker finds, the first NaN or infinity
-        of a program instance, an exception, an operation whose error passes N units in the last
-        place. Findings and exceptions are caught from the start; `catch` alone lists what is."""
+        Stops in the middle of a line at an event. Events are what a checker finds, the first NaN or
+        infinity of a program instance, an exception, an operation whose error passes N units in the
+        last place. Findings and exceptions are caught from the start; `catch` alone lists what is."""
         points = self.session.points
         if not arg:
             return Reply(self._caught(), {"events": sorted(points.events)})
@@ -123,7 +123,7 @@ class Stopping(Base):
     def do_uncatch(self, arg: str) -> Reply:
         """uncatch [finding | nan | inf | exception | error]
 
-        Stops at an event no longer; without a name, at none."""
+        Stops at an event no longer. Without a name, at none of them."""
         points = self.session.points
         if arg == "error":
             points.error = None
@@ -144,7 +144,7 @@ class Stopping(Base):
     def do_delete(self, arg: str) -> Reply:
         """delete [NUMBER ...]
 
-        Takes breakpoints and watches away; without a number, all of them."""
+        Takes breakpoints and watches away. Without a number, all of them."""
         points = self.session.points
         every = [p.number for p in self._every()]
         numbers = [self._known(word).number for word in arg.split()] or every
@@ -155,7 +155,7 @@ class Stopping(Base):
     def do_clear(self, arg: str) -> Reply:
         """cl(ear) [[FILE:]LINE | FUNCTION]
 
-        Takes the breakpoints of a place away; without one, those of this line."""
+        Takes the breakpoints of a place away. Without a place, those of this line."""
         told = self._place(arg.strip())
         points = self.session.points
         found = [
@@ -172,13 +172,13 @@ class Stopping(Base):
     def do_disable(self, arg: str) -> Reply:
         """disable NUMBER ...
 
-        Breakpoints or watches do not stop anything until they are enabled again."""
+        Switches breakpoints or watches off."""
         return self._enable(arg, False)
 
     def do_enable(self, arg: str) -> Reply:
         """enable NUMBER ...
 
-        Breakpoints or watches that were disabled stop the session again."""
+        Switches breakpoints or watches on again."""
         return self._enable(arg, True)
 
     def _enable(self, arg: str, on: bool) -> Reply:
@@ -192,7 +192,7 @@ class Stopping(Base):
     def do_condition(self, arg: str) -> Reply:
         """cond(ition) NUMBER [EXPRESSION]
 
-        A breakpoint holds only where the expression is true; without one it always holds."""
+        Lets a breakpoint hold only where an expression is true. Without one it always holds."""
         number, _, condition = arg.partition(" ")
         point = self._breakpoint(number)
         if condition.strip():
@@ -203,7 +203,7 @@ class Stopping(Base):
     def do_ignore(self, arg: str) -> Reply:
         """ignore NUMBER COUNT
 
-        A breakpoint is passed COUNT times more before it stops the session."""
+        Passes a breakpoint COUNT times before it stops the session."""
         number, _, count = arg.partition(" ")
         point = self._breakpoint(number)
         point.ignore = self.number(count)

@@ -25,7 +25,7 @@ class Reply:
     then: Then = Then.STAY
 
 
-class Refused(Exception):
+class Refused(RuntimeError):
     """A command that cannot be done; the text says why, in one line or a few."""
 
 

@@ -21,20 +21,21 @@ class Running(Base):
     def do_step(self, arg: str) -> Reply:
         """s(tep) [COUNT]
 
-        Runs to the next line, also of functions that the kernel calls; from the end of a program
-        instance to the beginning of the next one."""
+        Runs to the next line. Functions that the kernel calls are entered; from the end of a
+        program instance it goes to the beginning of the next one."""
         return self._several(lambda: self._forward(self.session.step), arg)
 
     def do_next(self, arg: str) -> Reply:
         """n(ext) [COUNT]
 
-        Runs to the next line of this function; functions that it calls run through."""
+        Runs to the next line of this function. Functions that it calls run through."""
         return self._several(lambda: self._forward(self.session.next), arg)
 
     def do_finish(self, arg: str) -> Reply:
         """fin(ish)
 
-        Runs until this function returns to its caller, or the program instance is done."""
+        Runs until this function returns. The kernel's own stands at its end then, with the names
+        that it leaves."""
         return self._run(lambda: self._forward(self.session.finish))
 
     def do_return(self, arg: str) -> Reply:
@@ -46,15 +47,15 @@ class Running(Base):
     def do_until(self, arg: str) -> Reply:
         """unt(il) [LINE]
 
-        Runs to a line after this one, so to the end of a loop; or until LINE or one after it."""
+        Runs to a line after this one, or to LINE. Loops run to their end."""
         line = self.number(arg) if arg else None
         return self._run(lambda: self._forward(lambda: self.session.until(line)))
 
     def do_continue(self, arg: str) -> Reply:
         """c(ontinue)
 
-        Runs to the next breakpoint, watched element or event, in this program instance and those
-        that follow. At the end of the launch it stops once more; then the script goes on."""
+        Runs to the next breakpoint, watched element or event. Program instances that follow run,
+        too. At the end of the launch it stops once more; from there the script goes on."""
         if self.over:
             return Reply(then=Then.GO)
         return self._run(self.session.cont)
@@ -62,28 +63,26 @@ class Running(Base):
     def do_reverse_step(self, arg: str) -> Reply:
         """reverse-step [COUNT]
 
-        Goes back to the line that ran before this one: names and memory are what they were. Also
-        `rs`."""
+        Goes back to the line that ran before. Names and memory are what they were."""
         return self._several(self.session.reverse_step, arg)
 
     def do_reverse_next(self, arg: str) -> Reply:
         """reverse-next [COUNT]
 
-        Goes back a line of this function; functions that were called are passed over. Also `rn`."""
+        Goes back a line of this function. Functions that were called are passed over."""
         return self._several(self.session.reverse_next, arg)
 
     def do_reverse_finish(self, arg: str) -> Reply:
         """reverse-finish
 
-        Goes back to the line that called this function. Also `rf`."""
+        Goes back to the line that called this function. In the kernel's own, to its first line."""
         return self._run(self.session.reverse_finish)
 
     def do_reverse_continue(self, arg: str) -> Reply:
         """reverse-continue [ARG[i, j]]
 
-        Goes back to the last breakpoint, watched element or event that was passed, or with ARG[i, j]
-        to the last line that wrote that element; without any, to where the record begins. Also
-        `rc`."""
+        Goes back to the last breakpoint, watch or event, or to the last write of ARG[i, j]. If there
+        is none, to where the record begins."""
         if not arg:
             return self._run(self.session.reverse_continue)
         name, index = self.element(arg)
@@ -99,8 +98,8 @@ class Running(Base):
     def do_run(self, arg: str) -> Reply:
         """run [X,Y,Z]
 
-        Starts the launch again, with its memory as it was before, and stops at the first line of a
-        program instance: the one given, or the one that it began with. Breakpoints stay."""
+        Starts the launch again, with its memory as it was before. It stops at the first line of a
+        program instance: the one given, or the one that the session began with. Breakpoints stay."""
         return self._go_to(self._program(arg) if arg else self.first)
 
     def do_restart(self, arg: str) -> Reply:
@@ -112,7 +111,7 @@ class Running(Base):
     def do_program(self, arg: str) -> Reply:
         """program [X,Y,Z]
 
-        Goes to the first line of another program instance; those before it run first. Without
+        Goes to the first line of another program instance. Those before it run first. Without
         numbers it says which one this is."""
         if not arg:
             program = self.stopped.program
@@ -125,8 +124,8 @@ class Running(Base):
     def do_position(self, arg: str) -> Reply:
         """position [NUMBER]
 
-        Where the session stands in its record, as a number of lines from its beginning; or goes to
-        such a number, earlier or later."""
+        Where the session stands in its record, counted in lines. With a number it goes there, back
+        or forth."""
         if arg:
             number = self.number(arg)
             return self._run(lambda: self.session.until_moment(number))

@@ -69,15 +69,13 @@ class Table:
     """What there is to say about the commands of a class."""
 
     def __init__(self, owner: type) -> None:
+        self.order = list(owner.__mro__)
         methods = {n: getattr(owner, n) for n in dir(owner) if n.startswith("do_")}
         self.methods = {name_of(n): n for n in methods}
         self.docs = {name_of(n): inspect.getdoc(m) or "" for n, m in methods.items()}
         self.families = {
             name_of(n): next(c for c in owner.__mro__ if n in vars(c)) for n in methods
         }
-
-    def __iter__(self) -> object:
-        return iter(self.methods)
 
     def resolve(self, word: str) -> str:
         """The command that a word means: its name, a short name, or how one alone begins.
@@ -111,7 +109,7 @@ class Table:
     def summary(self, name: str) -> str:
         """The first sentence of the help."""
         text = self.docs[name].partition("\n")[2].strip().partition("\n\n")[0]
-        return " ".join(text.split()).partition(". ")[0].rstrip(".")
+        return " ".join(text.split()).partition(". ")[0].rstrip(".:")
 
     def short(self, name: str) -> str:
         """The shortest other name, if there is one."""
@@ -120,8 +118,8 @@ class Table:
     def by_family(self) -> dict[str, list[str]]:
         """Commands under the headings of their families."""
         found: dict[str, list[str]] = {}
-        for name, family in self.families.items():
-            title = (inspect.getdoc(family) or "").partition("\n")[0].rstrip(".")
+        for name in sorted(self.families, key=lambda n: (self.order.index(self.families[n]), n)):
+            title = (inspect.getdoc(self.families[name]) or "").partition("\n")[0].rstrip(".")
             found.setdefault(title, []).append(name)
         return found
 
