@@ -1,5 +1,5 @@
 """The debugger on the whole terminal: panes, keys and style apart (`screen.Screen` wires them)."""
 
-from blockstep.debugger.screen.opening import run
+from blockstep.debugger.screen.opening import talk
 
-__all__ = ["run"]
+__all__ = ["talk"]

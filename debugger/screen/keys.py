@@ -84,22 +84,22 @@ def running_keys(screen: Screen) -> Table:
 
     @table.on("C-F5", ("c-f5",), ("escape", "f5"))
     def _(event: Any) -> None:
-        """Continue back (or A-F5)."""
+        """Continue back (A-F5)."""
         screen.submit("reverse-continue")
 
     @table.on("C-F10", ("c-f10",), ("escape", "f10"))
     def _(event: Any) -> None:
-        """Line before, over (or A-F10)."""
+        """Back, over calls (A-F10)."""
         screen.submit("reverse-next")
 
     @table.on("C-F11", ("c-f11",), ("escape", "f11"))
     def _(event: Any) -> None:
-        """Line before, into (or A-F11)."""
+        """Back, into calls (A-F11)."""
         screen.submit("reverse-step")
 
     @table.on("C-c", ("c-c",))
     def _(event: Any) -> None:
-        """Stop the kernel at its line."""
+        """Stop a running kernel."""
         screen.interrupt()
 
     return table
@@ -112,7 +112,7 @@ def moving_keys(screen: Screen) -> Table:
 
     @table.on("Tab", ("tab",), when=empty)
     def _(event: Any) -> None:
-        """Next pane; completes a command."""
+        """Next pane, or completion."""
         screen.focus_next(1)
 
     @table.on("S-Tab", ("s-tab",))
@@ -132,7 +132,7 @@ def moving_keys(screen: Screen) -> Table:
 
     for number in range(1, 9):
         _tab_key(table, screen, number)
-    table.help.append(("A-1..8", "Tabs; in a pane without Alt"))
+    table.help.append(("A-1..8", "Tabs (in panes: 1..8)"))
 
     @table.on("PgUp", ("pageup",))
     def _(event: Any) -> None:
@@ -173,7 +173,7 @@ def letter_keys(screen: Screen) -> Table:
         add(letter, line)
         if upper is not None:
             add(upper, reverse)
-    table.help.append(("n s c f u", "next step continue finish until"))
+    table.help.append(("n s c f u", "As F10 F11 F5 S-F11, until"))
     table.help.append(("N S C F", "The same backwards"))
     table.bindings.add(":")(lambda event: screen.focus("command"))
     return table
@@ -192,11 +192,11 @@ def cursor_keys(screen: Screen, name: str) -> Table:
         "s-down": (8, 0), "s-left": (0, -8), "s-right": (0, 8),
     }.items():  # fmt: skip
         table.bindings.add(key)(move(down, across))
-    table.help.append(("arrows", "Cursor; with Shift by eight"))
+    table.help.append(("arrows", "Cursor (Shift: by eight)"))
 
     @table.on("Enter", ("enter",))
     def _(event: Any) -> None:
-        """Act on what the cursor is on."""
+        """Act on what is there."""
         screen.acted(act.enter)
 
     @table.on("< >", ("<",), (">",))
@@ -225,12 +225,12 @@ def map_keys(screen: Screen, act: Array) -> Table:
 
     @table.on("z", ("z",))
     def _(event: Any) -> None:
-        """Whole, or pages of elements."""
+        """Whole, or in pages."""
         screen.acted(act.pages)
 
     @table.on("v", ("v",))
     def _(event: Any) -> None:
-        """Numbers: if they fit, yes, no."""
+        """Numbers or colours."""
         screen.acted(act.numbers)
 
     return table

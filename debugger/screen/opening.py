@@ -1,4 +1,4 @@
-"""`run`: a stop shown on the whole terminal, until the script goes on."""
+"""`talk`: a stop shown on the whole terminal, until the script goes on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from blockstep.debugger.screen.screen import Screen
 from blockstep.debugger.views.palette import Palette, from_environment
 
 
-def run(
+def talk(
     commands: Commands, stop: Stop, *, input: Any = None, output: Any = None,
     palette: Palette | None = None,
 ) -> Then:  # fmt: skip
@@ -69,4 +69,4 @@ def _printing(say: Callable[[str], None]) -> Iterator[None]:
             kept.real.flush()
 
 
-__all__ = ["run"]
+__all__ = ["talk"]

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from blockstep.debugger.screen.screen import Screen
 
 
+MAPS = ("block", "grid", "memory")
+
+
 def line_of(screen: Screen, draw: drawing.Draws, clicked: Callable[[Any], None] | None = None, style: str = "") -> Window:  # fmt: skip
     """A line that is no pane: keys never go to it."""
     state = screen.state
@@ -100,8 +103,16 @@ def tabbed(screen: Screen) -> Container:
     """For small terminals: the source, and one other pane below it."""
     tabs = line_of(screen, drawing.draw_tabs, screen.show_tab)
     chosen = screen.chosen_tab()
-    source = HSplit([screen.windows["source"]], height=Dimension(weight=5, preferred=10))
-    return HSplit([source, tabs, HSplit([chosen], height=Dimension(weight=5, preferred=10))])
+
+    def share(own: int, maps: int) -> Callable[[], Dimension]:
+        """Rows in twentieths: maps want more room than lists, unless keys go to the source."""
+        return lambda: Dimension(weight=maps if is_map() else own, preferred=1)
+
+    def is_map() -> bool:
+        return screen.state.tab in MAPS and screen.focused != "source"
+
+    source = HSplit([screen.windows["source"]], height=share(11, 6))
+    return HSplit([source, tabs, HSplit([chosen], height=share(9, 14))])
 
 
 def side_by_side(screen: Screen) -> Container:
@@ -129,7 +140,7 @@ def everything(screen: Screen) -> Container:
             bar(screen),
             headed(screen, "memory", width=Dimension(weight=3, preferred=1)),
         ],
-        height=Dimension(weight=3, preferred=1),
+        height=Dimension(weight=12, preferred=1),
     )
     lists = VSplit(
         [
@@ -137,12 +148,12 @@ def everything(screen: Screen) -> Container:
             bar(screen),
             headed(screen, "points", width=Dimension(weight=2, preferred=1)),
         ],
-        height=Dimension(weight=2, preferred=1),
+        height=Dimension(weight=8, preferred=1),
     )
     right = HSplit(
         [
-            headed(screen, "locals", height=Dimension(weight=3, preferred=1)),
-            headed(screen, "block", height=Dimension(weight=4, preferred=1)),
+            headed(screen, "locals", height=Dimension(weight=14, preferred=1)),
+            headed(screen, "block", height=Dimension(weight=22, preferred=1)),
             maps,
             lists,
         ],
@@ -166,7 +177,7 @@ def help_overlay(screen: Screen) -> Float:
     window = Window(control, style="class:overlay", always_hide_cursor=True)
     screen.windows["help"] = window
     shown = ConditionalContainer(window, Condition(lambda: screen.state.help))
-    return Float(shown, left=2, right=2, top=1, bottom=2, transparent=False)
+    return Float(shown, left=0, right=0, top=1, bottom=2, transparent=False)
 
 
 def whole(screen: Screen, body: Container, buffer: Buffer) -> FloatContainer:

@@ -41,6 +41,13 @@ _SHORT = {
     "C-F10": "back", "Tab": "panes", "?": "help",
 }  # fmt: skip
 
+_OF_MAP = [("[ ]", "page"), ("a", "axes"), ("z", "pages"), ("v", "numbers"), ("Esc", "command"), ("?", "help")]  # fmt: skip
+_OF_PANE = {
+    "block": [("< >", "name"), ("m", "mask"), ("Enter", "print")],
+    "memory": [("< >", "argument"), ("Enter", "last writers")],
+    "grid": [("Enter", "go there")],
+}
+
 
 class Screen:
     """One session on the whole terminal. `input` and `output` are prompt_toolkit's."""
@@ -70,6 +77,7 @@ class Screen:
 
     def arrive(self, stop: Stop) -> None:
         """Shows a stop that no command led to."""
+        self.commands.color = False  # the panes have styles of their own
         self.commands.arrived(stop)
         self.state.say(self.commands.arrival().text)
         self.state.refresh()
@@ -181,6 +189,9 @@ class Screen:
         """Keys at the bottom of the screen, and what they do."""
         if self.state.busy:
             return (("C-c", "stop the kernel at its line"),)
+        act = self.acts.get(self.focused)
+        if isinstance(act, Array):
+            return [*_OF_PANE.get(self.focused, ()), *_OF_MAP]
         return [(name, _SHORT[name]) for name in _SHOWN]
 
     def press(self, name: Any) -> None:
@@ -298,7 +309,10 @@ class Screen:
             self.show_only("output")
 
     async def _find_writers(self, name: str) -> None:
-        raise NotImplementedError
+        from blockstep.debugger.blame import writers  # not needed by most
+
+        launch = self.commands.session.launch
+        self.state.writers[name] = await asyncio.to_thread(writers, launch, name)
 
 
 _MOUSE = [

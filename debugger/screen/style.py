@@ -100,7 +100,7 @@ _SIXTEEN = {
     "source.here": "fg:ansiyellow bold",
     "source.breakpoint": "fg:ansired bold",
     "source.disabled": "fg:ansired",
-    "source.current": "reverse",
+    "source.current": "bg:ansiblue fg:ansiwhite",
     "source.chosen": "underline",
     "code.comment": "fg:ansibrightblack",
     "code.string": "fg:ansigreen",

@@ -26,7 +26,7 @@ from blockstep.debugger.views.numbers import full, short
 from blockstep.debugger.views.palette import Palette
 from blockstep.debugger.views.planes import Index, Look, look_at, part_text
 from blockstep.debugger.views.raster import WIDE, Raster, raster_of
-from blockstep.debugger.views.text import Fragment, Line, Shown, cut, said
+from blockstep.debugger.views.text import Fragment, Line, Shown, cut, said, width_of
 
 
 def heat(block: Block, look: Look, width: int, height: int, palette: Palette) -> Shown:
@@ -36,8 +36,7 @@ def heat(block: Block, look: Look, width: int, height: int, palette: Palette) ->
     if not kinds.size:
         return said(f"{block.name} {block.type} has no elements")
     scale = scale_of(numbers, kinds)
-    below = [_legend(scale, width, palette), counts(kinds, palette), _detail(block, look, kinds)]
-    below = [line for line in below if line]
+    below = _below(block, look, scale, kinds, width, palette)
     if not block.shape:
         return Shown([_title(block), *below])
     room = max(height - 2 - len(below), 1)
@@ -49,6 +48,16 @@ def heat(block: Block, look: Look, width: int, height: int, palette: Palette) ->
     spots = [replace(spot, row=spot.row + 1) for spot in spots]
     every = [cut(line, width, palette.signs.more) for line in [head, *lines, *below]]
     return Shown(every, spots)
+
+
+def _below(
+    block: Block, look: Look, scale: Scale, kinds: Any, width: int, palette: Palette
+) -> list[Line]:
+    """The scale, signs that occur, and the element under the cursor."""
+    legend, signs = _legend(scale, width, palette), counts(kinds, palette)
+    if signs and width_of(legend) + 2 + width_of(signs) <= width:
+        legend, signs = [*legend, ("", "  "), *signs], []
+    return [line for line in (legend, signs, _detail(block, look, kinds)) if line]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,7 +40,7 @@ def names(
 
 def _marked(line: Line, width: int) -> Line:
     used = sum(len(text) for _, text in line)
-    return [(f"{style} class:chosen", text) for style, text in [*line, ("", " " * (width - used))]]
+    return [(f"class:chosen {style}", text) for style, text in [*line, ("", " " * (width - used))]]
 
 
 def _cells(name: str, value: Any) -> list[Fragment]:
