@@ -18,6 +18,7 @@ from prompt_toolkit.layout import DynamicContainer, Layout
 from prompt_toolkit.layout.containers import Container, Window
 from prompt_toolkit.output import ColorDepth
 
+from blockstep.debugger.blame import writers
 from blockstep.debugger.commands import lines
 from blockstep.debugger.commands.commands import Commands
 from blockstep.debugger.commands.reply import Refused, Reply, Then
@@ -309,8 +310,6 @@ class Screen:
             self.show_only("output")
 
     async def _find_writers(self, name: str) -> None:
-        from blockstep.debugger.blame import writers  # not needed by most
-
         launch = self.commands.session.launch
         self.state.writers[name] = await asyncio.to_thread(writers, launch, name)
 

@@ -1,7 +1,7 @@
 """What elements are - numbers, NaN, undefined, masked off - and which one stands for many.
 
 Invariant: nothing odd is averaged away. A cell of several elements is its NaN if it has one, else its
-infinity, else its undefined element, else the number of largest magnitude, else a masked one.
+infinity, else its undefined element, else the number of largest magnitude, else one masked off.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ class Kind(IntEnum):
 
     ABSENT = -1
     MASKED = 0
-    NUMBER = 1
-    UNDEFINED = 2
-    DOWN = 3  # -Inf
-    UP = 4  # +Inf
-    NAN = 5
+    HOLE = 1  # masked off, and so undefined
+    NUMBER = 2
+    UNDEFINED = 3
+    DOWN = 4  # -Inf
+    UP = 5  # +Inf
+    NAN = 6
 
 
 WORDS = {
-    Kind.MASKED: "masked off", Kind.UNDEFINED: "undefined", Kind.NAN: "NaN", Kind.UP: "Inf",
+    Kind.MASKED: "masked off", Kind.HOLE: "masked off and undefined",
+    Kind.UNDEFINED: "undefined", Kind.NAN: "NaN", Kind.UP: "Inf",
     Kind.DOWN: "-Inf",
 }  # fmt: skip
 
@@ -59,7 +61,8 @@ def kinds_of(block: Block) -> Any:
     if block.mask is not None:
         found[~np.asarray(block.mask)] = Kind.MASKED
     if block.undefined is not None:
-        found[np.asarray(block.undefined)] = Kind.UNDEFINED
+        lost = np.asarray(block.undefined)
+        found[lost] = np.where(found[lost] == Kind.MASKED, Kind.HOLE, Kind.UNDEFINED)
     return found
 
 
@@ -89,11 +92,14 @@ def sign_of(kind: Kind, palette: Palette, wide: bool = False) -> str:
     """What is written for an element that is no number."""
     signs = palette.signs
     if wide:
-        texts = {Kind.NAN: "NaN", Kind.UP: "Inf", Kind.DOWN: "-Inf"}
+        texts = {
+            Kind.NAN: "NaN", Kind.UP: "Inf", Kind.DOWN: "-Inf",
+            Kind.HOLE: signs.masked + signs.undefined,
+        }  # fmt: skip
         return texts.get(kind, signs.masked if kind is Kind.MASKED else signs.undefined)
     return {
         Kind.MASKED: signs.masked * 2, Kind.UNDEFINED: signs.undefined * 2,
-        Kind.NAN: signs.nan * 2, Kind.UP: signs.infinity * 2, Kind.DOWN: "-" + signs.infinity,
+        Kind.HOLE: signs.masked + signs.undefined, Kind.NAN: signs.nan * 2, Kind.UP: signs.infinity * 2, Kind.DOWN: "-" + signs.infinity,
     }[kind]  # fmt: skip
 
 

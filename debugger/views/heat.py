@@ -132,8 +132,8 @@ def _detail(block: Block, look: Look, kinds: Any) -> Line:
 
 def _element(block: Block, at: Index, kinds: Any) -> str:
     kind = Kind(kinds[at])
-    if kind is Kind.UNDEFINED:
-        return "undefined"
+    if kind in (Kind.UNDEFINED, Kind.HOLE):
+        return "undefined" if kind is Kind.UNDEFINED else "undefined (masked off)"
     number = full(np.asarray(block.values)[at])
     number = f"{block.into} + {number}" if block.into else number
     return f"{number} (masked off)" if kind is Kind.MASKED else number
