@@ -19,6 +19,7 @@ from blockstep.runtime.checking import check
 from blockstep.runtime.compat.allocation import set_allocator
 from blockstep.runtime.compat.async_compile import AsyncCompileMode, FutureKernel
 from blockstep.runtime.compat.compiler import compile
+from blockstep.runtime.debugging import debug, post_mortem
 from blockstep.runtime.redirect import install, uninstall
 from blockstep.runtime.session import machine
 from blockstep.runtime.verifying import precision, verify
@@ -44,6 +45,7 @@ __all__ = [
     "check",
     "compile",
     "constexpr_function",
+    "debug",
     "heuristics",
     "install",
     "jit",
@@ -51,6 +53,7 @@ __all__ = [
     "machine",
     "must_use_result",
     "next_power_of_2",
+    "post_mortem",
     "precision",
     "reinterpret",
     "runtime",

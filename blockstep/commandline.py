@@ -12,12 +12,13 @@ from collections.abc import Sequence
 
 import blockstep
 from blockstep.commands.command import Command
+from blockstep.commands.debugging import DEBUG
 from blockstep.commands.dumping import DUMP
 from blockstep.commands.explaining import EXPLAIN
 from blockstep.commands.precision import PRECISION
 from blockstep.commands.profile import PROFILE
 from blockstep.commands.ptx import PTX
-from blockstep.commands.running import CHECK, DEBUG, RUN
+from blockstep.commands.running import CHECK, RUN
 from blockstep.commands.verifying import VERIFY
 
 COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, PRECISION, DEBUG, DUMP, PROFILE, PTX, EXPLAIN)}
@@ -26,7 +27,7 @@ COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, PRECISION, DEBUG, DUMP, PROF
 WITH_VALUE = frozenset(
     "--only --skip --kernel --launch --max-findings --seed --seeds --program --programs --json "
     "--sarif --allow --write-allow --shrink --fail-on --target --machine --after --lines "
-    "--compiler --triton-python --reference".split()
+    "--compiler --triton-python --commands -x --reference".split()
 )
 
 
