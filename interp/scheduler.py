@@ -88,6 +88,7 @@ class Scheduler:
         seed: int = 0,
         only: Iterable[Program] | None = None,
         limit: int | None = None,
+        order: Sequence[Program] | None = None,
     ) -> None:
         self.grid = grid
         self.seed = seed
@@ -96,6 +97,8 @@ class Scheduler:
         self.precise = False
         self.finished = 0
         self.total, self._fresh = _programs(grid, seed, only, limit)
+        if order is not None:  # exactly these, one after the other
+            self.total, self._fresh = len(order), iter(order)
         self._spin = Spin()
         self._parked: deque[_Parked] = deque()
         self._hub: greenlet | None = None

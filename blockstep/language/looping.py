@@ -40,8 +40,22 @@ def loop(carried: _Names, over: Any) -> Iterable[Any]:
     if type(over) is loops.range:
         return _indices(carried, over.start, over.end, over.step)
     if type(over) is loops.static_range:
-        return range(over.start, over.end, over.step)
+        return _told(range(over.start, over.end, over.step))
     complain("Only `range` and `static_range` iterators are currently supported")
+
+
+def _told(values: range) -> Iterable[int]:
+    """A loop's numbers. A machine that follows loops is told of each turn, and of the end."""
+    turn = getattr(machine.get(), "turn", None)
+    return values if turn is None else _turns(values, turn)
+
+
+def _turns(values: range, turn: Any) -> Iterator[int]:
+    loop = object()
+    for number, value in enumerate(values):
+        turn(loop, number, value)
+        yield value
+    turn(loop, None, None)
 
 
 def _indices(carried: _Names, start: Any, stop: Any, step: Any) -> Iterable[Any]:
@@ -77,11 +91,14 @@ def _count(values: range, kind: ty.dtype, carried: _Names) -> Iterator[tensor]:
     scalar = kind.numpy.type
     before = _kinds(carried)
     second = values[1] if len(values) > 1 else None
-    for value in values:
+    known = getattr(machine.get(), "index", None)
+    for value in _told(values):
         if value == second:
             _same_kinds(before)
         index = tensor(scalar(value), kind)
         index.bounds = (value, value)
+        if known is not None:
+            known(index)
         yield index
     _same_kinds(before)
 

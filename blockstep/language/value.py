@@ -5,7 +5,8 @@ exactly `type.numpy` on the step machine); a machine may keep a block in a compa
 somebody asks for the handle. The facets beside it are owned by checkers and absent (None) almost
 always: `marks` maps a facet's name to the marked elements, `origin` is the argument view a pointer
 came from, `bounds` are limits of an integer value. `births` (where each NaN was born) is not even
-set unless that checker was asked for: ask `blockstep.interp.births.births_of`.
+set unless that checker was asked for: ask `blockstep.interp.births.births_of`. Nor is `made` (the
+operation that a value comes from) where nobody writes operations down (`blockstep.interp.blame`).
 Operators and methods are attached in `blockstep.language.members`.
 """
 
@@ -23,7 +24,18 @@ from blockstep.language.types import dtype, tuple_type
 class tensor:
     """A value of the language: a block of elements, or a scalar (shape `()`)."""
 
-    __slots__ = ("_handle", "type", "form", "marks", "origin", "bounds", "stretched", "births")
+    __slots__ = (
+        "_handle",
+        "type",
+        "form",
+        "marks",
+        "origin",
+        "bounds",
+        "stretched",
+        "births",
+        "shadow",
+        "made",
+    )
     __blockstep_value__ = True
     __array_ufunc__ = None  # NumPy arrays and scalars hand binary operators over to us
 
@@ -32,7 +44,9 @@ class tensor:
     marks: dict[str, Any] | None
     origin: Any
     bounds: builtins.tuple[int, int] | None
-    births: Any
+    births: Any  # facets of the precision checkers; unset of almost every value
+    shadow: Any
+    made: Any
     stretched: tensor | None  # this scalar repeated into a block, if the machine keeps that
 
     def __init__(self, handle: Any, type: dtype) -> None:

@@ -31,6 +31,7 @@ def _touch(machine: GridMachine, pointer: Lanes, mask: Lanes | None, kind: str =
     found = memory.touch(pointer, None if box else _mask(machine, mask), machine.lead, box)
     memory.prove_inside(found)
     if machine.heard is not None:
+        found.coordinates = machine.coordinates
         machine.heard(kind, found)
     if machine.checks.grid:
         _count(machine, found)

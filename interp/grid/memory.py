@@ -35,8 +35,15 @@ class Touch:
     mask: Any = None  # broadcasts to lead + block; None: all on
     lead: Shape = (1, 1, 1)
     whole: tuple[Shape, Box | None] | None = None  # of the block of which this is a rectangle
+    coordinates: tuple[Any, Any, Any] = (0, 0, 0)  # of the program instances, along (z, y, x)
     _elements: Any = None
     _active: Any = None
+
+    def programs(self, grid: tuple[int, int, int]) -> Any:
+        """The linear ids of the program instances, shaped to lead."""
+        z, y, x = self.coordinates
+        ids = np.asarray((z * grid[1] + y) * grid[0] + x, np.int64)
+        return np.broadcast_to(ids, self.lead)
 
     def elements(self) -> Any:
         """The number of every lane's element, counted from the storage's start; broadcasts to lead +

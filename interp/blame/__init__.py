@@ -1,0 +1,1 @@
+"""What blame is made of: who accessed an element, and the operations that a value came from."""
