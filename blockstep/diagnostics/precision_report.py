@@ -9,7 +9,6 @@ from typing import Any
 
 from blockstep.diagnostics.source import line_text, shown_path
 from blockstep.diagnostics.words import element_text, plural, triple
-from blockstep.interp.shadows.records import Example, LineRecord
 
 MOST_LINES = 12  # of source, the worst ones
 MOST_COSTS = 6
@@ -62,7 +61,7 @@ def _output(made: Any) -> str:
 
 
 def _lines(records: Any) -> Iterator[str]:
-    by_line: dict[tuple[str, int], list[LineRecord]] = {}
+    by_line: dict[tuple[str, int], list[Any]] = {}
     for record in records:
         by_line.setdefault((record.span.file, record.span.line), []).append(record)
     ranked = sorted(by_line.items(), key=lambda pair: -_weight(pair[1]))
@@ -87,7 +86,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _weight(records: list[LineRecord]) -> float:
+def _weight(records: list[Any]) -> float:
     special = sum(
         r.nan_born
         + r.overflowed
@@ -101,7 +100,7 @@ def _weight(records: list[LineRecord]) -> float:
     return max(r.introduced for r in records) + (1e6 if special else 0.0)
 
 
-def _causes(records: list[LineRecord]) -> Iterator[str]:
+def _causes(records: list[Any]) -> Iterator[str]:
     for r in records:
         name = _name(r)
         if r.nan_born and r.nan is not None:
@@ -143,17 +142,17 @@ def _causes(records: list[LineRecord]) -> Iterator[str]:
             yield f"{name} would be decided otherwise without rounding{_times(r.decided)}"
 
 
-def _plain(records: list[LineRecord]) -> str:
+def _plain(records: list[Any]) -> str:
     """A line that only rounds."""
     r = max(records, key=lambda r: r.introduced)
     return f"{_name(r)} rounds to {r.type}, by {_ulps(r.introduced_ulps)} at most"
 
 
-def _name(record: LineRecord) -> str:
+def _name(record: Any) -> str:
     return _CALLS.get(record.op, f"`{_SIGNS.get(record.op, record.op)}`")
 
 
-def _formula(record: LineRecord, example: Example) -> str:
+def _formula(record: Any, example: Any) -> str:
     numbers = [_number(x) for x in example.operands]
     sign = _SIGNS.get(record.op)
     if sign and len(numbers) == 2:
