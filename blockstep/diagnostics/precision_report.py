@@ -13,6 +13,7 @@ from blockstep.interp.shadows.records import Example, LineRecord
 
 MOST_LINES = 12  # of source, the worst ones
 MOST_COSTS = 6
+FINE = 2.0**-20
 WORTH = 0.1  # a decision that gives back less of the error is not worth a line
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "fdiv": "/", "div_rn": "/"}
 _CALLS = {
@@ -170,7 +171,7 @@ def _costs(report: Any) -> Iterator[str]:
     if report.not_tried:
         yield f"no decision was tried: {report.not_tried}"
         return
-    worth = [c for c in report.costs if c.gain >= WORTH]
+    worth = [c for c in report.costs if c.gain >= WORTH and not _is_fine(c)]
     if not worth:
         return
     yield ""
@@ -183,6 +184,11 @@ def _costs(report: Any) -> Iterator[str]:
             f" {_number(cost.before)} -> {_number(cost.after)}"
         )
         yield f"     {_fix(decision)}"
+
+
+def _is_fine(cost: Any) -> bool:
+    """A few units in the last place of float32: nobody goes to float64 for that."""
+    return bool(cost.decision.type == "fp32" and cost.before < FINE)
 
 
 def _decision(decision: Any) -> str:

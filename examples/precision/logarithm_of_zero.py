@@ -35,7 +35,3 @@ log_softmax[(1,)](np.linspace(0, 200, 16, dtype=np.float32), np.zeros(16, np.flo
 #           |          |   elements)
 #           |          | ^ `/` gives subnormal numbers, which have fewer bits (1
 #           |          |   element)
-#
-#     what would give it back, measured by running again with one decision widened:
-#       1. a sum kept in fp32 at examples/precision/logarithm_of_zero.py:14: out_ptr 4.34e-08 -> 3.36e-08
-#          accumulate in tl.float64: acc = tl.zeros(…, tl.float64), and cast once, at the end

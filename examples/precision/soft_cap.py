@@ -31,7 +31,3 @@ soft_cap[(1,)](np.linspace(0, 3000, 16, dtype=np.float32), np.zeros(16, np.float
 #           |          |   elements)
 #        14 | 1.09e-08 | tl.store(out_ptr + n, CAP * (up - down) / (up + down))  # h…
 #           |          | ^ NaN is born: inf / inf = NaN (7 elements)
-#
-#     what would give it back, measured by running again with one decision widened:
-#       1. arithmetic in fp32 at examples/precision/soft_cap.py:14: out_ptr 3.37e-08 -> 1.09e-16
-#          compute in tl.float64: x.to(tl.float64) before it

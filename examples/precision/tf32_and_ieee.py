@@ -47,7 +47,3 @@ for precision in ("tf32", "ieee"):
 #        16 | 9.32e-08 | acc += tl.dot(a, b, input_precision=PRECISION)  # here: tf32
 #           |          | ^ cancellation: 2.31 + -2.31 = -0.000344 loses 13 bits: what
 #           |          |   was rounded before stands in the first places (1 element)
-#
-#     what would give it back, measured by running again with one decision widened:
-#       1. a sum kept in fp32 at examples/precision/tf32_and_ieee.py:16: c_ptr 8.21e-08 -> 0
-#          accumulate in tl.float64: acc = tl.zeros(…, tl.float64), and cast once, at the end
