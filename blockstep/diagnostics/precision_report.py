@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blockstep.diagnostics.source import line_text, shown_path
 from blockstep.diagnostics.words import element_text, plural, triple
-from blockstep.interp.shadows.records import Example, LineRecord
+
+if TYPE_CHECKING:
+    from blockstep.interp.shadows.records import Example, LineRecord
 
 MOST_LINES = 12  # of source, the worst ones
 MOST_COSTS = 6
