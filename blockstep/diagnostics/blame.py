@@ -33,6 +33,7 @@ def blame_text(chain: Chain, lines: int = MOST_LINES, width: int = WIDTH) -> str
     """Who wrote an element last, and where its value came from, in at most about `lines` lines."""
     name = _element(chain.argument, chain.index)
     out = [*_wrapped(f"{name} = {value_text(chain.value)}{_by(chain)}", "", width)]
+    out += _ended(chain.error, width)
     if chain.program is None:
         return "\n".join(out)
     found, left = entries(chain.head, max(1, (lines - 2) // 2))
@@ -42,6 +43,10 @@ def blame_text(chain: Chain, lines: int = MOST_LINES, width: int = WIDTH) -> str
     if left:
         out.append(f"    {plural(left, 'more line')} behind these")
     return "\n".join(out)
+
+
+def _ended(error: str, width: int) -> list[str]:
+    return _wrapped(f"the kernel ended in {error}; until then:", "", width) if error else []
 
 
 def _by(chain: Chain) -> str:
@@ -64,9 +69,15 @@ def _entry(entry: Entry, numbers: dict[int, int], program: Program | None, width
 
 def _value(link: Link) -> str:
     """y[5] = 0.25, or x_ptr[3, 5] = 0.25 for what a store left."""
-    if link.place is not None and link.op != "load" and "stored" in link.roles:
+    if link.place is not None and _left_there(link):
         return f"{_element(link.place.argument, link.place.index)} = {value_text(link.value)}"
     return f"{_element(name_of(link), link.element)} = {value_text(link.value)}"
+
+
+def _left_there(link: Link) -> bool:
+    """Whether it is what a store or an atomic left, not what an atomic or a load gave back."""
+    writes = link.op == "store" or link.op.startswith("atomic_")
+    return writes and "memory" not in link.roles and link.note != "host" and link.op != "atomic_rmw"
 
 
 def _where(entry: Entry, program: Program | None) -> str:
@@ -158,10 +169,16 @@ def _wrapped(text: str, indent: str, width: int) -> list[str]:
 def who_text(found: Accesses, most: int = MOST_ACCESSES, width: int = WIDTH) -> str:
     """All accesses to an element, a line each; of many the first and the last ones."""
     name = _element(found.argument, found.index)
+    ended = _ended(found.error, width)
     if not found.count:
-        return f"{name} = {value_text(found.end)}: this launch does not touch it"
+        return "\n".join(
+            [*ended, f"{name} = {value_text(found.end)}: this launch does not touch it"]
+        )
     what = "1 access" if found.count == 1 else f"{found.count} accesses"
-    out = [f"{name} = {value_text(found.end)} after {what}; before: {value_text(found.start)}"]
+    out = [
+        *ended,
+        f"{name} = {value_text(found.end)} after {what}; before: {value_text(found.start)}",
+    ]
     kept = list(found)
     half = most // 2
     shown = kept if len(kept) <= most and not found.left_out else kept[:half] + kept[-half:]

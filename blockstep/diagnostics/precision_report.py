@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from blockstep.diagnostics.source import line_text, shown_path
 from blockstep.diagnostics.words import element_text, plural, triple
 
-if TYPE_CHECKING:
-    from blockstep.interp.shadows.records import Example, LineRecord
-
 MOST_LINES = 12  # of source, the worst ones
 MOST_COSTS = 6
+FINE = 2.0**-20
 WORTH = 0.1  # a decision that gives back less of the error is not worth a line
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "fdiv": "/", "div_rn": "/"}
 _CALLS = {
@@ -41,11 +40,7 @@ def _text(report: Any) -> Iterator[str]:
         yield "  exact: nothing is rounded"
         return
     for made in result.outputs.values():
-        where = element_text(made.name, made.index)
-        yield (
-            f"  {made.name}: {made.type}, off by {_number(made.relative)} of its size (root mean square);"
-            f" at most {_ulps(made.worst_ulps)}, at {where}"
-        )
+        yield f"  {_output(made)}"
     yield ""
     yield from _lines(result.lines)
     yield from _costs(report)
@@ -53,11 +48,24 @@ def _text(report: Any) -> Iterator[str]:
         yield from _verdict(verdict)
 
 
+def _output(made: Any) -> str:
+    odd = [f"{n} {what}" for n, what in ((made.nan, "NaN"), (made.infinite, "infinite")) if n]
+    told = f" ({', '.join(odd)} of {plural(made.elements, 'element')})" if odd else ""
+    if not made.worst_ulps:
+        return f"{made.name}: {made.type}, exact{' but for these' if odd else ''}{told}"
+    where = element_text(made.name, made.index)
+    return (
+        f"{made.name}: {made.type}{told}, off by {_number(made.relative)} of its size (rms),"
+        f" at most {_ulps(made.worst_ulps)} at {where}"
+    )
+
+
 def _lines(records: Any) -> Iterator[str]:
-    by_line: dict[tuple[str, int], list[LineRecord]] = {}
+    by_line: dict[tuple[str, int], list[Any]] = {}
     for record in records:
         by_line.setdefault((record.span.file, record.span.line), []).append(record)
     ranked = sorted(by_line.items(), key=lambda pair: -_weight(pair[1]))
+    ranked = [pair for pair in ranked if _weight(pair[1]) > 0]
     shown = sorted(ranked[:MOST_LINES], key=lambda pair: pair[0])
     file = ""
     for (name, line), here in shown:
@@ -65,21 +73,34 @@ def _lines(records: Any) -> Iterator[str]:
             file = name
             yield f"{shown_path(name)}    introduced, of the size of the values"
         most = max(r.introduced for r in here)
-        yield f"{line:>5} | {_number(most):>8} | {line_text(name, line).strip()[:58]}"
-        for text in _causes(here):
-            yield f"      |          |   ^ {text}"
+        yield f"{line:>5} | {_number(most):>8} | {_cut(line_text(name, line).strip(), 60)}"
+        for text in list(_causes(here)) or [_plain(here)]:
+            first, *rest = textwrap.wrap(text, 58)
+            yield f"      |          | ^ {first}"
+            yield from (f"      |          |   {more}" for more in rest)
     if len(ranked) > MOST_LINES:
         yield f"      and {plural(len(ranked) - MOST_LINES, 'line')} that lose less"
 
 
-def _weight(records: list[LineRecord]) -> float:
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _weight(records: list[Any]) -> float:
     special = sum(
-        r.nan_born + r.overflowed + r.cancelled + r.underflowed + r.decided for r in records
+        r.nan_born
+        + r.overflowed
+        + r.cancelled
+        + r.underflowed
+        + r.vanished
+        + r.saturated
+        + r.decided
+        for r in records
     )
     return max(r.introduced for r in records) + (1e6 if special else 0.0)
 
 
-def _causes(records: list[LineRecord]) -> Iterator[str]:
+def _causes(records: list[Any]) -> Iterator[str]:
     for r in records:
         name = _name(r)
         if r.nan_born and r.nan is not None:
@@ -90,16 +111,28 @@ def _causes(records: list[LineRecord]) -> Iterator[str]:
                 f" {_number(r.overflow.value)}{_times(r.overflowed)}"
             )
         if r.inf_born and r.inf is not None:
-            yield f"infinity is born: {_formula(r, r.inf)}{_times(r.inf_born)}"
+            rather = r.inf.shadow == r.inf.shadow and abs(r.inf.shadow) != float("inf")
+            would = f", and would be {_number(r.inf.shadow)} without rounding" if rather else ""
+            yield f"infinity is born: {_formula(r, r.inf)}{would}{_times(r.inf_born)}"
         if r.cancelled and r.cancellation is not None:
             yield (
-                f"cancellation: {_formula(r, r.cancellation)} loses {r.cancelled_bits:.0f} bits, and what"
-                f" was rounded before stands in the first places{_times(r.cancelled)}"
+                f"cancellation: {_formula(r, r.cancellation)} loses {r.cancelled_bits:.0f} bits: what was"
+                f" rounded before stands in the first places{_times(r.cancelled)}"
             )
         if r.underflowed and r.underflow is not None:
             yield (
                 f"{name} underflows to zero: {_number(r.underflow.shadow)} is too small for {r.type}"
                 f"{_times(r.underflowed)}"
+            )
+        if r.vanished and r.vanishing is not None:
+            yield (
+                f"{name} gives zero for {_number(r.vanishing.shadow)}: what it is made of was rounded away"
+                f"{_times(r.vanished)}"
+            )
+        if r.saturated and r.saturation is not None:
+            yield (
+                f"{name} saturates: {_number(r.saturation.shadow)} becomes"
+                f" {_number(r.saturation.value)}, the largest of {r.type}{_times(r.saturated)}"
             )
         if r.subnormal:
             yield f"{name} gives subnormal numbers, which have fewer bits{_times(r.subnormal)}"
@@ -109,11 +142,17 @@ def _causes(records: list[LineRecord]) -> Iterator[str]:
             yield f"{name} would be decided otherwise without rounding{_times(r.decided)}"
 
 
-def _name(record: LineRecord) -> str:
+def _plain(records: list[Any]) -> str:
+    """A line that only rounds."""
+    r = max(records, key=lambda r: r.introduced)
+    return f"{_name(r)} rounds to {r.type}, by {_ulps(r.introduced_ulps)} at most"
+
+
+def _name(record: Any) -> str:
     return _CALLS.get(record.op, f"`{_SIGNS.get(record.op, record.op)}`")
 
 
-def _formula(record: LineRecord, example: Example) -> str:
+def _formula(record: Any, example: Any) -> str:
     numbers = [_number(x) for x in example.operands]
     sign = _SIGNS.get(record.op)
     if sign and len(numbers) == 2:
@@ -131,7 +170,7 @@ def _costs(report: Any) -> Iterator[str]:
     if report.not_tried:
         yield f"no decision was tried: {report.not_tried}"
         return
-    worth = [c for c in report.costs if c.gain >= WORTH]
+    worth = [c for c in report.costs if c.gain >= WORTH and not _is_fine(c)]
     if not worth:
         return
     yield ""
@@ -144,6 +183,11 @@ def _costs(report: Any) -> Iterator[str]:
             f" {_number(cost.before)} -> {_number(cost.after)}"
         )
         yield f"     {_fix(decision)}"
+
+
+def _is_fine(cost: Any) -> bool:
+    """A few units in the last place of float32: nobody goes to float64 for that."""
+    return bool(cost.decision.type == "fp32" and cost.before < FINE)
 
 
 def _decision(decision: Any) -> str:

@@ -79,7 +79,8 @@ class ElementAccess:
 @dataclass(frozen=True, slots=True)
 class Accesses:
     """All accesses to an element in order of execution: the first and the last ones, and how many
-    there were. `start` and `end` are its values before and after the launch."""
+    there were. `start` and `end` are its values before and after the launch. `error` says in what
+    the kernel ended, if not well: what it did until then is what there is."""
 
     argument: str
     index: Element
@@ -89,6 +90,7 @@ class Accesses:
     last: tuple[ElementAccess, ...]
     start: Any
     end: Any
+    error: str = ""
 
     @property
     def left_out(self) -> int:
@@ -147,7 +149,8 @@ class Link:
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
     """Where the value of an element came from. `head` is the store or atomic that wrote it last, or
-    "memory" if the launch did not write it. `more` counts links that were followed no further."""
+    "memory" if the launch did not write it. `more` counts links that were followed no further. `error`
+    as of `Accesses`."""
 
     argument: str
     index: Element
@@ -156,6 +159,7 @@ class Chain:
     head: Link
     links: int
     more: int = 0
+    error: str = ""
 
     @property
     def program(self) -> Program | None:

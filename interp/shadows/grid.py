@@ -23,6 +23,7 @@ from blockstep.interp.shadows.memory import ShadowMemory
 from blockstep.interp.shadows.rules import COMPARISONS, real, rounds_inputs
 from blockstep.interp.shadows.tally import Made, Place, Tally
 from blockstep.ir import Operation
+from blockstep.language import types as ty
 from blockstep.language.op import Family
 from blockstep.options import Program
 
@@ -199,10 +200,23 @@ class _Memory:
         if name == "atomic_rmw" and self.old is not None and narrow.is_floating():
             how = self.operation.attributes["combine"]
             memory.combine(self.storage, index, self.size, whole, how, self.old[active])
+            self._tell(index, narrow, how, whole)
         elif name in ("store", "atomic_store"):
             memory.write(self.storage, index, self.size, whole)
         else:
             memory.write(self.storage, index, self.size, None)
+
+    def _tell(self, index: Any, kind: ty.dtype, how: str, given: Any) -> None:
+        """What an atomic left in memory, compared like the result of an operation."""
+        value = widened(self.storage.typed(kind.numpy)[index], kind)
+        shadow = self.machine.shadows.read(self.storage, index, self.size, value)
+        if how != "add" or shadow is None:
+            return
+        made = Made(
+            kind, value, shadow, shadow, None, [np.asarray(given)], [np.asarray(given)],
+            lambda flat: self.machine.program_at(0, self.machine.lead), (),
+        )  # fmt: skip
+        self.machine.tally.add(self.operation.op, _place(self.operation), made)
 
 
 def spread(grid: tuple[int, int, int], share: float, most: int) -> Sequence[tuple[Shape, Shape]]:

@@ -153,7 +153,9 @@ def _output(view: View, shadows: ShadowMemory) -> OutputRecord | None:
 
 
 def _compare(made: OutputRecord, values: Any, kind: Any) -> None:
-    off, shadow = np.abs(values - made.shadow), made.shadow
+    made.nan, made.infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    with np.errstate(all="ignore"):
+        off, shadow = np.abs(values - made.shadow), made.shadow
     off = np.where(np.isfinite(off), off, 0.0)
     told = form(kind)
     tiny = 2.0 ** (1 - told.bias)

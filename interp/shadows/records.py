@@ -49,10 +49,14 @@ class LineRecord:
     overflow: Example | None = None
     underflowed: int = 0  # zero, and the shadow is not
     underflow: Example | None = None
+    vanished: int = 0  # zero, and the shadow is not too small for the type
+    vanishing: Example | None = None
+    saturated: int = 0  # finite, and the shadow is past the largest number of the type
+    saturation: Example | None = None
     subnormal: int = 0  # too small for all bits of the type
     nan_born: int = 0  # NaN of operands that are none
     nan: Example | None = None
-    inf_born: int = 0  # infinite of finite operands, the shadow too
+    inf_born: int = 0  # infinite of finite operands, and not past the largest number of the type
     inf: Example | None = None
     decided: int = 0  # comparisons and choices that the shadow would decide otherwise
     decision: Example | None = None
@@ -76,8 +80,8 @@ class LineRecord:
     @property
     def quiet(self) -> bool:
         """Whether there is nothing to tell."""
-        counts = (self.cancelled, self.overflowed, self.underflowed, self.subnormal, self.nan_born,
-                  self.inf_born, self.decided)  # fmt: skip
+        counts = (self.cancelled, self.overflowed, self.underflowed, self.vanished, self.saturated,
+                  self.subnormal, self.nan_born, self.inf_born, self.decided)  # fmt: skip
         return not self.worst_ulps and not any(counts)
 
 
@@ -96,6 +100,8 @@ class OutputRecord:
     mean_ulps: float = 0.0
     relative: float = 0.0  # the root mean square of the error over that of the shadow
     index: tuple[int, ...] = ()  # of the worst element
+    nan: int = 0
+    infinite: int = 0
 
     @property
     def elements(self) -> int:

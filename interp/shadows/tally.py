@@ -89,10 +89,11 @@ class Tally:
             found.worst_ulps, found.worst = worst, _example(made, flat)
         introduced = self._introduced(found, made, value, off)
         found.introduced_ulps = max(found.introduced_ulps, introduced)
-        lost = (value == 0) & (off > 0)
-        if lost.any():
-            found.underflowed += int(np.count_nonzero(lost))
-            found.underflow = found.underflow or _example(made, int(np.argmax(lost)))
+        lost, size = (value == 0) & (off > 0), np.abs(shadow)
+        _count(found, made, "underflowed", "underflow", lost & (size < tiny))
+        _count(found, made, "vanished", "vanishing", lost & (size >= tiny))
+        largest = _format(made.kind)[2] * (1 + 2.0 ** -(fraction + 1))
+        _count(found, made, "saturated", "saturation", (size > largest) & (off > 0))
         small = (np.abs(value) < tiny) & (value != 0)
         found.subnormal += int(np.count_nonzero(small & (off > 0)))
         if op.name in _SUMS:
@@ -142,22 +143,19 @@ class Tally:
         """NaN and infinities of operands that are none."""
         clean: Any = True
         for x in made.operands:
-            if x.dtype.kind == "f" and np.ndim(x) <= value.ndim and _fits(x, value):
-                clean = clean & np.isfinite(x)
+            if x.dtype.kind == "f":
+                clean = clean & (np.isfinite(x) if _fits(x, value) else np.isfinite(x).all())
         if on is not None:
             clean = clean & on
         clean = np.broadcast_to(clean, value.shape)
         nan = np.isnan(value) & self._not_nan(made, value, on)
-        over = np.isinf(value) & np.isfinite(shadow) & clean
-        infinite = np.isinf(value) & ~np.isfinite(shadow) & clean
+        large = np.isfinite(shadow) & (np.abs(shadow) > _format(made.kind)[2])
+        over = np.isinf(value) & large & clean
+        infinite = np.isinf(value) & ~large & clean
         for name, where, example in (
             ("nan_born", nan, "nan"), ("overflowed", over, "overflow"), ("inf_born", infinite, "inf"),
         ):  # fmt: skip
-            count = int(np.count_nonzero(where))
-            if count:
-                setattr(found, name, getattr(found, name) + count)
-                if getattr(found, example) is None:
-                    setattr(found, example, _example(made, int(np.argmax(where))))
+            _count(found, made, name, example, where)
 
     @staticmethod
     def _not_nan(made: Made, value: Any, on: Any) -> Any:
@@ -185,6 +183,15 @@ class Tally:
             found.decided += count
             if found.decision is None:
                 found.decision = _example(made, int(np.argmax(differs)))
+
+
+def _count(found: LineRecord, made: Made, name: str, example: str, where: Any) -> None:
+    """Counts elements, and keeps the first as an example."""
+    count = int(np.count_nonzero(where))
+    if count:
+        setattr(found, name, getattr(found, name) + count)
+        if getattr(found, example) is None:
+            setattr(found, example, _example(made, int(np.argmax(where))))
 
 
 def _square(x: Any, on: Any) -> float:
