@@ -19,9 +19,10 @@ from blockstep.runtime.checking import check
 from blockstep.runtime.compat.allocation import set_allocator
 from blockstep.runtime.compat.async_compile import AsyncCompileMode, FutureKernel
 from blockstep.runtime.compat.compiler import compile
+from blockstep.runtime.debugging import debug, post_mortem
 from blockstep.runtime.redirect import install, uninstall
 from blockstep.runtime.session import machine
-from blockstep.runtime.verifying import verify
+from blockstep.runtime.verifying import precision, verify
 from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __all__ = [
     "check",
     "compile",
     "constexpr_function",
+    "debug",
     "heuristics",
     "install",
     "jit",
@@ -51,6 +53,8 @@ __all__ = [
     "machine",
     "must_use_result",
     "next_power_of_2",
+    "post_mortem",
+    "precision",
     "reinterpret",
     "runtime",
     "set_allocator",

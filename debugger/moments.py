@@ -8,7 +8,7 @@ moments of what it calls: while the inner function runs, nothing changes in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import CodeType
 from typing import Any
@@ -50,9 +50,11 @@ class Record:
 class Moment:
     """A line about to run, or (`ends`) the return of the kernel's function.
 
-    `number` counts the moments of a run; `written` is how many writes of memory came before."""
+    `number` counts the moments of a run, `lines` those of them that are no event within a line;
+    `written` is how many writes of memory came before."""
 
     number: int
+    lines: int
     program: Program
     top: Record
     written: int
@@ -60,6 +62,14 @@ class Moment:
     enters: bool = False  # the first line of its call
     reason: Reason | None = None  # what made it, if that was no line
     detail: Any = None
+
+    @property
+    def within_line(self) -> bool:
+        """Whether it stands in the middle of a line, which has a moment of its own."""
+        return self.reason in WITHIN_LINE
+
+
+WITHIN_LINE = frozenset({Reason.FINDING, Reason.BORN, Reason.ERROR, Reason.EXCEPTION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ class Frame:
     file: str
     line: int
     locals: Mapping[str, Any]
-    globals: Mapping[str, Any]
+    globals: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,4 +141,14 @@ def frames_of(top: Record | None) -> tuple[Frame, ...]:
     return tuple(reversed(found))
 
 
-__all__ = ["Born", "Frame", "Moment", "Reason", "Record", "Stop", "Written", "frames_of"]
+__all__ = [
+    "WITHIN_LINE",
+    "Born",
+    "Frame",
+    "Moment",
+    "Reason",
+    "Record",
+    "Stop",
+    "Written",
+    "frames_of",
+]

@@ -28,6 +28,10 @@ from blockstep.language import frames
 
 _LIBRARIES = sys.stdlib_module_names | {"numpy", "ml_dtypes", "torch", "greenlet"}
 
+pdb_commands: dict[str, Callable[[str, FrameType], str]] = {}
+"""What pdb can do besides, at a kernel's frame: by name, from the rest of the line to what is said. One
+raises RuntimeError with the reason where it cannot be done. Whoever has a debugger puts them here."""
+
 _files: set[str] = set()
 _kernels: dict[int, CodeType] = {}
 
@@ -199,10 +203,29 @@ def stop_at_first_line(code: CodeType) -> None:
 
 
 def _install_pdb() -> None:
-    """Refuse `jump`, as soon as pdb is there."""
+    """Refuse `jump`, and give pdb the commands of `pdb_commands`, as soon as pdb is there."""
     pdb = sys.modules.get("pdb")
     if pdb is not None and not hasattr(pdb.Pdb.do_jump, "__wrapped__"):
         pdb.Pdb.do_jump = pdb.Pdb.do_j = _wrapped(pdb.Pdb.do_jump, _do_jump)
+        for name, command in pdb_commands.items():
+            setattr(pdb.Pdb, f"do_{name}", _command(name, command))
+
+
+def _command(name: str, command: Callable[[str, FrameType], str]) -> Callable[[Any, str], Any]:
+    """A command of pdb in kernels. Elsewhere, and where a local has its name, pdb takes the line as
+    it would without us: as a statement."""
+
+    def do(debugger: Any, arg: str) -> Any:
+        frame = debugger.curframe
+        if not is_kernel(frame.f_code) or name in frame.f_locals:
+            return debugger.default(f"{name} {arg}".rstrip())
+        try:
+            debugger.message(command(arg, frame))
+        except RuntimeError as refused:
+            debugger.error(str(refused))
+
+    do.__doc__ = f"{name}: as in `blockstep debug`, inside a kernel."
+    return do
 
 
 def _wrapped(original: Callable[..., Any], wrap: Callable[..., Any]) -> Callable[..., Any]:

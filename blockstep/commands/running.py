@@ -1,4 +1,4 @@
-"""`blockstep run | check | debug`: a script on our machines, unjudged, judged, or under pdb."""
+"""`blockstep run | check`: a script on our machines, unjudged or judged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from blockstep.commands.command import Command
 from blockstep.commands.judging import add_judging, tell
 from blockstep.commands.scripts import add_script, execute, open_session
-from blockstep.options import parse_program
+from blockstep.language.function import current_launcher, register_launcher
 from blockstep.runtime import children, factories, session
 
 
@@ -20,6 +20,8 @@ def _run(told: Any) -> int:
 
 def _check(told: Any) -> int:
     opened = open_session(told, judged=True)
+    if told.debug:
+        _open_where_it_fails(told)
     started = children.Children(opened.options, True, not told.no_device_map)
     with factories.factories:
         status = execute(told)
@@ -31,22 +33,21 @@ def _check(told: Any) -> int:
     return opened.report.exit_code(status != 0)
 
 
+def _open_where_it_fails(told: Any) -> None:
+    """The debugger is opened in each launch that fails."""
+    from blockstep.debugger.commands.console import Wanted, is_plain
+    from blockstep.debugger.opening import Opening
+
+    console = Wanted().console()
+    opening = Opening(console, current_launcher(), told.kernel, seed=told.seed, post_mortem=True)
+    opening.plain = is_plain(sys.stdout)
+    register_launcher(opening)
+
+
 def _check_arguments(sub: argparse.ArgumentParser) -> None:
     add_script(sub)
     add_judging(sub)
-
-
-def _debug(told: Any) -> int:
-    from blockstep.debugger.stopping import Stop
-
-    opened = open_session(told, stops=True)
-    program = parse_program(told.program) if told.program else None
-    stop = opened.on_instance = Stop(told.kernel, program)
-    status = execute(told)
-    if not stop.done:
-        print(f"blockstep: {stop.missed()}", file=sys.stderr)
-        return status or 2
-    return status
+    sub.add_argument("--debug", action="store_true", help="open the debugger where a launch fails")
 
 
 RUN = Command(
@@ -57,11 +58,4 @@ CHECK = Command(
     "run a script with the checkers on; exit 1 if there is an error",
     _check_arguments,
     _check,
-)
-DEBUG = Command(
-    "debug",
-    "run a script and stop in pdb at the first line of a program instance",
-    add_script,
-    _debug,
-    late=("--kernel", "--program"),
 )

@@ -21,7 +21,7 @@ from blockstep.interp.scheduler import Program
 from blockstep.language import frames
 from blockstep.language.function import JITFunction, register_launcher
 from blockstep.options import PTX
-from blockstep.runtime import children, orders, session
+from blockstep.runtime import children, held, orders, session
 from blockstep.runtime.accepting import body_of, compile_all, file_fault
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
@@ -76,7 +76,10 @@ def launch(
     handle.load()
     told = handle.launch_metadata(size, bound.values)
     knobs.runtime.launch_enter_hook(told)
-    _run(function, bound, size, options, host, current, getattr(handle, "binary", None))
+    _run(
+        function, args, kwargs, bound, size, options, host, current,
+        getattr(handle, "binary", None),
+    )  # fmt: skip
     knobs.runtime.launch_exit_hook(told)
     return handle
 
@@ -171,6 +174,8 @@ def grid_size(grid: Any, bound: Bound) -> Program:
 
 def _run(
     function: JITFunction,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
     bound: Bound,
     grid: Program,
     options: dict[str, Any],
@@ -195,11 +200,15 @@ def _run(
         return
     plan = Plan(function, body, bound, grid, options, host, current, judge, record.number, binary)
     started = time.perf_counter()
+    report = current.report if judged else None
     try:
-        if judged and chosen.seeds > 1 and current.report.wants("order"):
-            record.programs = orders.try_orders(plan, chosen.seed, chosen.seeds)
-        else:
-            record.programs = plan.run(chosen.seed)
+        with held.held(
+            function, args, kwargs, grid, host, record.number, bound.space, report, chosen.seed
+        ):
+            if judged and chosen.seeds > 1 and current.report.wants("order"):
+                record.programs = orders.try_orders(plan, chosen.seed, chosen.seeds)
+            else:
+                record.programs = plan.run(chosen.seed)
     finally:
         bound.finish()
         record.seconds = time.perf_counter() - started

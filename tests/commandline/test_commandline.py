@@ -119,7 +119,17 @@ def test_run_ends_as_the_script_does(tmp_path: Path) -> None:
 
 
 def test_debug_takes_where_to_stop_after_the_script(tmp_path: Path) -> None:
-    words = ["debug", "scale.py", "--kernel", "scale", "--program", "2,0,0", "its", "--own"]
+    words = [
+        "debug",
+        "--pdb",
+        "scale.py",
+        "--kernel",
+        "scale",
+        "--program",
+        "2,0,0",
+        "its",
+        "--own",
+    ]
     ended = said(tmp_path, *words, script=FINE, typed="unt 8\np offs\np x\nc\n")
     assert "<int32[8] [16, 17, 18, 19, 20, 21, 22, 23]>" in ended.stdout
     assert "4 of 8 undefined: elements 4..7>" in ended.stdout
@@ -128,20 +138,20 @@ def test_debug_takes_where_to_stop_after_the_script(tmp_path: Path) -> None:
 
 
 def test_debug_says_when_there_was_nothing_to_stop_in(tmp_path: Path) -> None:
-    ended = said(tmp_path, "debug", "scale.py", "--program", "9", script=FINE)
+    ended = said(tmp_path, "debug", "--pdb", "scale.py", "--program", "9", script=FINE)
     assert "no program instance (9, 0, 0) ran; the last of scale is (2, 0, 0)" in ended.stderr
-    ended = said(tmp_path, "debug", "scale.py", "--kernel", "other", script=FINE)
+    ended = said(tmp_path, "debug", "--pdb", "scale.py", "--kernel", "other", script=FINE)
     assert "kernel other was not launched; scale was" in ended.stderr
     assert ended.returncode == 2
 
 
 def test_q_in_debug_ends_quietly(tmp_path: Path) -> None:
-    ended = said(tmp_path, "debug", "scale.py", script=FINE, typed="n\nq\n")
+    ended = said(tmp_path, "debug", "--pdb", "scale.py", script=FINE, typed="n\nq\n")
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_stepping_past_the_end_of_the_script_shows_nothing_of_ours(tmp_path: Path) -> None:
-    words = ["debug", "scale.py", "--program", "2"]
+    words = ["debug", "--pdb", "scale.py", "--program", "2"]
     ended = said(tmp_path, *words, script=FINE, typed="n\n" * 12)
     assert "threading.py" not in ended.stdout + ended.stderr
     assert ended.returncode == 0

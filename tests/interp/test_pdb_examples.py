@@ -78,7 +78,7 @@ def session(folder: Path, script: str, commands: str, *words: str) -> tuple[str,
     """What one session said, and the function and line of every frame that it showed."""
     file = folder / "kernel.py"
     file.write_text(script)
-    start = ["debug", "kernel.py", *words]
+    start = ["debug", "--pdb", "kernel.py", *words]
     ended = subprocess.run(
         [sys.executable, "-m", "blockstep", *start],
         cwd=folder,

@@ -179,7 +179,7 @@ def case_of(launch: Launch) -> Case:
         raise NotWritten("it reaches memory through addresses")
     sources = Sources(launch.function)
     blocks: dict[int, tuple[int, Block]] = {}
-    arguments = {a.name: _taken(a, blocks, sources) for a in launch.bound.arguments}
+    arguments = {a.name: taken(a, blocks, sources) for a in launch.bound.arguments}
     options = {
         name: value for name, value in launch.kwargs.items()
         if name in DEFAULTS and name not in arguments
@@ -189,11 +189,13 @@ def case_of(launch: Launch) -> Case:
     return Case(before, sources.functions, launch.kernel, arguments, found, launch.grid, options)
 
 
-def _taken(argument: Argument, blocks: dict[int, tuple[int, Block]], sources: Sources) -> Any:
+def taken(argument: Argument, blocks: dict[int, tuple[int, Block]], sources: Sources) -> Any:
+    """An argument as `Case.arguments` has it; the memory that it lies in joins `blocks`, by address,
+    numbered as it comes. Raises NotWritten."""
     if argument.kind == "tuple":
         if hasattr(argument.value, "_fields"):
             raise NotWritten(f"`{argument.name}` is a named tuple")
-        return tuple(_taken(item, blocks, sources) for item in argument.items)
+        return tuple(taken(item, blocks, sources) for item in argument.items)
     if argument.view is not None:
         array = _array(argument.view, blocks)
         if argument.kind != "descriptor":
@@ -239,4 +241,4 @@ def loaded(script: str) -> dict[str, Any]:
     return names
 
 
-__all__ = ["Array", "Block", "Box", "Case", "case_of", "loaded", "turns"]
+__all__ = ["Array", "Block", "Box", "Case", "case_of", "loaded", "taken", "turns"]

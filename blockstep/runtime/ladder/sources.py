@@ -26,39 +26,54 @@ class Sources:
         self.imports: dict[str, None] = dict.fromkeys(ALWAYS)
         self.constants: dict[str, None] = {}
         self.functions: dict[str, str] = {}
-        self._named: dict[str, Any] = {}
+        self.named: dict[str, JITFunction] = {}
         self.function(kernel, kernel.__name__)
 
     def function(self, function: JITFunction, name: str) -> None:
         """Takes in a function, under the name by which it is read. Raises NotWritten."""
         own = function.__name__
-        if self._named.setdefault(own, function) is not function:
+        if self.named.setdefault(own, function) is not function:
             raise NotWritten(f"two functions are called {own}")
         if own not in self.functions:
             self.functions[own] = ""  # it may call itself
-            for path in function.prepared.names.used:
-                self._outer(path[0], function.prepared.names.outer(path[0]))
+            for first in _read_by(function):
+                self._outer(first, function.prepared.names.outer(first))
             text = self.functions.pop(own) or _text(function)
             self.functions[own] = text
         if name != own:
-            self.constants[f"{name} = {own}"] = None
+            self._constant(name, own)
 
     def _outer(self, name: str, value: Any) -> None:
-        if isinstance(value, JITFunction):
+        if (attribute := _of_language(value)) is not None:
+            self.imports[f"from blockstep.language import {attribute} as {name}"] = None
+        elif isinstance(value, JITFunction):
             self.function(value, name)
         elif isinstance(value, ModuleType):
             self._module(name, value)
         elif isinstance(value, constexpr):
-            self.constants[f"{name} = tl.constexpr({literal(value.value)})"] = None
-        elif (attribute := _of_language(value)) is not None:
-            self.imports[f"from blockstep.language import {attribute} as {name}"] = None
+            self._constant(name, f"tl.constexpr({literal(value.value)})")
         elif value is not None and not _is_absent(value):
-            self.constants[f"{name} = {literal(value)}"] = None
+            self._constant(name, literal(value))
+
+    def _constant(self, name: str, text: str) -> None:
+        if any(
+            line.startswith(f"{name} = ") for line in self.constants.keys() - {f"{name} = {text}"}
+        ):
+            raise NotWritten(f"two functions mean different things by `{name}`")
+        self.constants[f"{name} = {text}"] = None
 
     def _module(self, name: str, value: ModuleType) -> None:
         own, dot, rest = value.__name__.partition(".")
         own = "blockstep" if own == "triton" else own  # which it is, in a redirected process
         self.imports[f"import {own}{dot}{rest} as {name}"] = None
+
+
+def _read_by(function: JITFunction) -> list[str]:
+    """The outer names that a function reads, but for those of its decorators."""
+    names, tree = function.prepared.names, function.prepared.source.tree
+    parts = [tree.args, *tree.body, *([tree.returns] if tree.returns else [])]
+    read = {n.id for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return list(dict.fromkeys(path[0] for path in names.used if path[0] in read))
 
 
 def _is_absent(value: Any) -> bool:
@@ -67,7 +82,7 @@ def _is_absent(value: Any) -> bool:
 
 def _of_language(value: Any) -> str | None:
     """The name under which `tl` has an object that is no number."""
-    if isinstance(value, (bool, int, float, str, tuple, list)):
+    if isinstance(value, (bool, int, float, str, tuple, list, constexpr)):
         return None
     return next((n for n, v in vars(language).items() if v is value), None)
 
