@@ -23,6 +23,7 @@ from blockstep.language import op as language_op
 from blockstep.runtime import held
 from blockstep.runtime.ladder.launch import Launch, take
 
+
 def run(line: str, frame: FrameType | None = None) -> str:
     """Does one command of the debugger, without running the kernel, at the kernel's frame that is
     nearest to `frame` (None: to the caller); what it answers. Raises Refused."""

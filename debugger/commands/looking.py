@@ -6,7 +6,13 @@ import ast
 from typing import Any
 
 from blockstep.debugger.commands.base import Base
-from blockstep.debugger.commands.places import AROUND, current_line, line_count, numbered, place_text
+from blockstep.debugger.commands.places import (
+    AROUND,
+    current_line,
+    line_count,
+    numbered,
+    place_text,
+)
 from blockstep.debugger.commands.plotting import plot_text
 from blockstep.debugger.commands.reply import Refused, Reply
 from blockstep.debugger.commands.stopping import frame_json
