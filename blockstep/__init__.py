@@ -22,7 +22,7 @@ from blockstep.runtime.compat.compiler import compile
 from blockstep.runtime.debugging import debug, post_mortem
 from blockstep.runtime.redirect import install, uninstall
 from blockstep.runtime.session import machine
-from blockstep.runtime.verifying import verify
+from blockstep.runtime.verifying import precision, verify
 from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 
 __version__ = "0.1.0"
@@ -54,6 +54,7 @@ __all__ = [
     "must_use_result",
     "next_power_of_2",
     "post_mortem",
+    "precision",
     "reinterpret",
     "runtime",
     "set_allocator",

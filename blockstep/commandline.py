@@ -1,4 +1,4 @@
-"""The command line: `blockstep run | check | verify | debug | dump | profile | ptx | explain`.
+"""The command line: `blockstep run | check | verify | precision | debug | dump | profile | ptx | explain`.
 
 Exit status: 0 clean, 1 an error was found, 2 the script failed or the command line was wrong.
 """
@@ -15,18 +15,19 @@ from blockstep.commands.command import Command
 from blockstep.commands.debugging import DEBUG
 from blockstep.commands.dumping import DUMP
 from blockstep.commands.explaining import EXPLAIN
+from blockstep.commands.precision import PRECISION
 from blockstep.commands.profile import PROFILE
 from blockstep.commands.ptx import PTX
 from blockstep.commands.running import CHECK, RUN
 from blockstep.commands.verifying import VERIFY
 
-COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, DEBUG, DUMP, PROFILE, PTX, EXPLAIN)}
+COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, PRECISION, DEBUG, DUMP, PROFILE, PTX, EXPLAIN)}
 
 # Options that take a value, of any command that runs a script: what follows one is no script.
 WITH_VALUE = frozenset(
     "--only --skip --kernel --launch --max-findings --seed --seeds --program --programs --json "
     "--sarif --allow --write-allow --shrink --fail-on --target --machine --after --lines "
-    "--compiler --triton-python --commands -x".split()
+    "--compiler --triton-python --reference --commands -x".split()
 )
 
 

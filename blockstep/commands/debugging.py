@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from blockstep import target
 from blockstep.commands.command import Command
 from blockstep.commands.scripts import add_script, execute, open_session
-from blockstep.language.function import current_launcher, register_launcher
+from blockstep.language.function import current_launcher, launching
 from blockstep.options import Options, parse_program
 from blockstep.runtime import factories, session
 
@@ -73,8 +73,7 @@ def _script(told: Any, out: TextIO) -> int:
     open_session(told, judged=told.post_mortem, stops=True)
     opening = _opening(told, console, out)
     opening.program = parse_program(told.program) if told.program else None
-    register_launcher(opening)
-    with factories.factories:
+    with launching(opening), factories.factories:
         status = execute(told)
     if not opening.stopped:
         print(f"blockstep: {opening.missed()}", file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import Any
 from blockstep.commands.command import Command
 from blockstep.commands.judging import add_judging, tell
 from blockstep.commands.scripts import add_script, execute, open_session
+from blockstep.language.function import current_launcher, register_launcher
 from blockstep.runtime import children, factories, session
 
 
@@ -31,6 +32,8 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
 
 def _check(told: Any) -> int:
     opened = open_session(told, judged=True)
+    if told.debug:
+        _open_where_it_fails(told)
     started = children.Children(opened.options, True, not told.no_device_map)
     with factories.factories:
         status = execute(told)
@@ -42,9 +45,21 @@ def _check(told: Any) -> int:
     return opened.report.exit_code(status != 0)
 
 
+def _open_where_it_fails(told: Any) -> None:
+    """The debugger is opened in each launch that fails."""
+    from blockstep.debugger.commands.console import Wanted, is_plain
+    from blockstep.debugger.opening import Opening
+
+    console = Wanted().console()
+    opening = Opening(console, current_launcher(), told.kernel, seed=told.seed, post_mortem=True)
+    opening.plain = is_plain(sys.stdout)
+    register_launcher(opening)
+
+
 def _check_arguments(sub: argparse.ArgumentParser) -> None:
     add_script(sub)
     add_judging(sub)
+    sub.add_argument("--debug", action="store_true", help="open the debugger where a launch fails")
 
 
 RUN = Command(

@@ -33,6 +33,7 @@ class tensor:
         "bounds",
         "stretched",
         "births",
+        "shadow",
         "made",
     )
     __blockstep_value__ = True
@@ -43,7 +44,8 @@ class tensor:
     marks: dict[str, Any] | None
     origin: Any
     bounds: builtins.tuple[int, int] | None
-    births: Any
+    births: Any  # facets of the precision checkers; unset of almost every value
+    shadow: Any
     made: Any
     stretched: tensor | None  # this scalar repeated into a block, if the machine keeps that
 

@@ -114,7 +114,14 @@ class Base:
 
     def element(self, text: str) -> tuple[str, tuple[int, ...]]:
         """ARG[i, j]. Raises Refused."""
-        return parse_element(text, self.arrays(), lambda node: self.value(ast.unparse(node)))
+        return parse_element(text, self.arrays(), self._index_value)
+
+    def _index_value(self, node: ast.expr) -> Any:
+        """A number needs no kernel that runs."""
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            return self.value(ast.unparse(node))
 
     def arrays(self) -> list[Any]:
         """The views of the array arguments."""

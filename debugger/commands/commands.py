@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blockstep.debugger.commands.blaming import Blaming
 from blockstep.debugger.commands.checking import Checking
 from blockstep.debugger.commands.completing import Completing
 from blockstep.debugger.commands.files import Files
@@ -12,7 +13,7 @@ from blockstep.debugger.commands.running import Running
 from blockstep.debugger.commands.table import REPEATED, Table, name_of
 
 
-class Commands(Running, Looking, Info, Checking, Files, Completing):
+class Commands(Running, Looking, Info, Blaming, Checking, Files, Completing):
     """One session at a prompt. `run_line` is all that a terminal, a screen or a script needs."""
 
     last = ""
@@ -28,7 +29,8 @@ class Commands(Running, Looking, Info, Checking, Files, Completing):
         if text.startswith("!"):
             return self.do_print(text[1:])
         word, rest = _split(text)
-        if not self.table.known(word) and self._is_expression(text, word):
+        known = self.table.known(word) and not self._computes_with(word, rest)
+        if not known and self._is_expression(text, word):
             return self.do_print(text)
         name = self.table.resolve(word)
         self.last = text.split()[0] if name in REPEATED else ""
@@ -45,6 +47,11 @@ class Commands(Running, Looking, Info, Checking, Files, Completing):
         except Refused:
             return not word.isidentifier() or " = " in text or self._is_known(word)
         return not text.isidentifier() or self._is_known(word)
+
+    def _computes_with(self, word: str, rest: str) -> bool:
+        """Whether `n + 1` means the kernel's `n`."""
+        operator = rest[:1] in tuple("+*/%<>=&|^@") or rest.startswith("- ")
+        return operator and bool(self.stop and self.stop.frames) and word in self.frame.locals
 
     def _is_known(self, name: str) -> bool:
         return name in self.frame.locals or name in self.frame.globals

@@ -99,7 +99,7 @@ def history_file() -> Path:
 
 
 def history() -> Any:
-    """What was typed before; of this session only, where that cannot be kept in a file."""
+    """prompt_toolkit's history of lines, kept between sessions where a file can be written."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     file = history_file()
@@ -112,7 +112,7 @@ def history() -> Any:
 
 
 def completer(complete: Complete) -> Any:
-    """Completion for prompt_toolkit."""
+    """prompt_toolkit's completer of what `complete` offers for a line."""
     from prompt_toolkit.completion import Completer, Completion
 
     class Words(Completer):
@@ -134,4 +134,16 @@ def begun_word(line: str) -> str:
     return line[start:end]
 
 
-__all__ = ["PROMPT", "Chain", "Lines", "Pipe", "Terminal", "begun_word", "of_file", "of_person"]
+__all__ = [
+    "PROMPT",
+    "Chain",
+    "Lines",
+    "Pipe",
+    "Terminal",
+    "begun_word",
+    "completer",
+    "history",
+    "history_file",
+    "of_file",
+    "of_person",
+]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from blockstep.debugger.commands.base import Base
 from blockstep.debugger.commands.elements import element_text
@@ -79,14 +80,17 @@ class Running(Base):
         return self._run(self.session.reverse_finish)
 
     def do_reverse_continue(self, arg: str) -> Reply:
-        """reverse-continue [ARG[i, j]]
+        """reverse-continue [ARG[i, j] | nan | inf]
 
-        Goes back to the last breakpoint, watch or event, or to the last write of ARG[i, j]. If there
-        is none, to where the record begins."""
+        Goes back to the last breakpoint, watch or event. If there is none, to where the record begins.
+        ARG[i, j]: to the last line that wrote that element. `nan`, `inf`: to the operation in this
+        program instance that made the first NaN or infinity of operands that had none."""
+        if arg in ("nan", "inf"):
+            return self._to_birth(arg)
         if not arg:
             return self._run(self.session.reverse_continue)
-        name, index = self.element(arg)
         self.stopped  # noqa: B018  (raises before the first stop)
+        name, index = self.element(arg)
         stop = self.session.last_write(self.session.view(name), index)
         if stop is None:
             raise Refused(
@@ -94,6 +98,35 @@ class Running(Base):
                 "`who` lists every access of the launch"
             )
         return self.arrived(stop)
+
+    def _to_birth(self, kind: str) -> Reply:
+        """The run once more up to that operation, or back to where it stood."""
+        program, (number, _) = self.stopped.program, self.session.position
+        if program is None:
+            raise Refused("of which program instance? `program X,Y,Z` goes to one")
+        with self._only({kind}):
+            stop = self.session.start(self.first)
+            while stop.reason is not Reason.END and (
+                stop.reason is not Reason.BORN or stop.program != program
+            ):
+                stop = self.session.cont()
+            if stop.reason is Reason.END:
+                self.session.start(self.first)
+                self.arrived(self.session.until_moment(number))
+                what = "NaN" if kind == "nan" else "infinity"
+                raise Refused(f"no {what} is born in this program instance; some may be loaded")
+        return self.arrived(stop)
+
+    @contextmanager
+    def _only(self, events: set[str]) -> Iterator[None]:
+        """Nothing but these events stops the session inside."""
+        points = self.session.points
+        before = points.breakpoints, points.watches, points.events, points.error
+        points.breakpoints, points.watches, points.events, points.error = [], [], events, None
+        try:
+            yield
+        finally:
+            points.breakpoints, points.watches, points.events, points.error = before
 
     def do_run(self, arg: str) -> Reply:
         """run [X,Y,Z]
@@ -124,8 +157,8 @@ class Running(Base):
     def do_position(self, arg: str) -> Reply:
         """position [NUMBER]
 
-        Where the session stands in its record, counted in lines. With a number it goes there, back
-        or forth."""
+        Where the session stands in its record, in lines. With a number it goes there, back or
+        forth."""
         if arg:
             number = self.number(arg)
             return self._run(lambda: self.session.until_moment(number))

@@ -51,6 +51,7 @@ class Part:
             result.array = self.rows(value.array)
         result.origin, result.limits = value.origin, value.limits
         result.flight = value.flight
+        result.shadow = None if value.shadow is None else self.rows(value.shadow)
         result.marks = {name: self.rows(lanes) for name, lanes in value.marks.items()}
         result.undefined = frozenset(self.take(m) for m in value.undefined)
         result.implies = frozenset(self.take(m) for m in value.implies)
@@ -76,6 +77,10 @@ class Scattered:
         self._origins: list[Any] = [None] * len(values)
         self._marks: list[dict[str, Any]] = [{} for _ in values]
         self._flights: list[frozenset[Any]] = [frozenset()] * len(values)
+        self._shadows: list[Any] = [None] * len(
+            values
+        )  # NaN-free where nothing was put: the values
+        self._shadowed: list[Any] = [None] * len(values)
 
     def put(self, chosen: Any, results: Sequence[Lanes]) -> None:
         """The values of some programs."""
@@ -94,13 +99,32 @@ class Scattered:
                 rows = np.broadcast_to(lanes, (1, 1, len(chosen), *shape))
                 marks[chosen] = rows.reshape(len(chosen), *shape)
             self._flights[number] = self._flights[number] | result.flight
+            if result.shadow is not None:
+                self._put_shadow(number, chosen, result.shadow, shape)
+
+    def _put_shadow(self, number: int, chosen: Any, shadow: Any, shape: Shape) -> None:
+        if self._shadows[number] is None:
+            self._shadows[number] = np.zeros((self.count, *shape))
+            self._shadowed[number] = np.zeros(self.count, bool)
+        rows = np.broadcast_to(shadow, (1, 1, len(chosen), *shape))
+        self._shadows[number][chosen] = rows.reshape(len(chosen), *shape)
+        self._shadowed[number][chosen] = True
+
+    def _shadow(self, number: int, value: Value) -> Any:
+        """The shadows of all programs: the values of those that have none."""
+        found, there = self._shadows[number], self._shadowed[number]
+        if found is None:
+            return None
+        if not there.all():
+            found[~there] = self._held[number][~there].astype(np.float64)
+        return found.reshape(self.lead + value.type.shape)
 
     def lanes(self) -> list[Lanes]:
         """The values over the whole batch."""
         out = []
-        for value, held, origin, marks, flight in zip(
+        for number, (value, held, origin, marks, flight) in enumerate(zip(
             self.values, self._held, self._origins, self._marks, self._flights, strict=True
-        ):
+        )):  # fmt: skip
             result = Lanes(value.type)
             data = held.reshape(self.lead + value.type.shape)
             scalar = value.type.scalar
@@ -112,6 +136,7 @@ class Scattered:
             else:
                 result.array = data
             result.origin, result.flight = origin, flight
+            result.shadow = self._shadow(number, value)
             result.marks = {
                 name: lanes.reshape(self.lead + value.type.shape)
                 for name, lanes in marks.items()

@@ -33,7 +33,7 @@ class Lanes:
     """One IR value in one batch."""
 
     __slots__ = ("type", "const", "strides", "array", "box", "limits", "origin", "undefined",
-                 "marks", "implies", "moved", "flight", "_dense")  # fmt: skip
+                 "marks", "implies", "moved", "flight", "shadow", "_dense")  # fmt: skip
 
     def __init__(self, type: dtype) -> None:
         self.type = type
@@ -48,6 +48,7 @@ class Lanes:
         self.implies: frozenset[Any] = NONE  # masks that are on wherever this one is
         self.moved: dict[Any, Lanes] = {}  # this mask stretched or permuted, by how
         self.flight: frozenset[Any] = NONE  # products whose sums this is, still in flight
+        self.shadow: Any = None  # of `interp.shadows`: float64, broadcasts to lead + block
         self._dense: Any = None
 
     @property

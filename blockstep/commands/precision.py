@@ -1,0 +1,74 @@
+"""`blockstep precision`: each launch of a script with float64 beside every float value.
+
+Reports go to stdout as launches are made. Exit status: 0, 1 if an output differs from its reference by
+more than rounding, 2 if the script failed or launched nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+from blockstep.commands.command import Command
+from blockstep.commands.scripts import add_script, execute, launches_of, open_session
+from blockstep.findings import Filters
+
+
+def _arguments(sub: argparse.ArgumentParser) -> None:
+    add_script(sub)
+    sub.add_argument("--launch", metavar="N[:M]", help="measure only these launches, from 1")
+    sub.add_argument("--all", action="store_true", help="measure every program instance")
+    sub.add_argument(
+        "--reference", action="append", default=[], metavar="NAME=FILE.npy",
+        help="what an argument should be after the launch: drift or bug",
+    )  # fmt: skip
+    sub.add_argument("--json", metavar="FILE", help="the numbers as JSON (- for stdout)")
+
+
+def _references(given: list[str]) -> dict[str, Any]:
+    found = {}
+    for text in given:
+        name, equals, file = text.partition("=")
+        if not equals:
+            raise ValueError(f"--reference is NAME=FILE.npy, not {text!r}")
+        found[name] = np.load(file)
+    return found
+
+
+def _precision(told: Any) -> int:
+    from blockstep.language.function import current_launcher, register_launcher
+    from blockstep.runtime.precision import Measurer
+
+    open_session(told)
+    filters = Filters(kernel=told.kernel, launches=launches_of(told.launch))
+    lines = sys.stderr if told.json == "-" else sys.stdout
+    measurer = Measurer(
+        lambda report: print(report, end="\n\n", file=lines, flush=True), filters.judges, told.all,
+        _references(told.reference), before=current_launcher(),
+    )  # fmt: skip
+    register_launcher(measurer)
+    status = execute(told)
+    if told.json:
+        text = json.dumps([report.to_json() for report in measurer.reports], indent=1)
+        if told.json == "-":
+            print(text)
+        else:
+            with open(told.json, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+    if status != 0 or not measurer.reports:
+        what = f"exit status {status}" if status else "it launched nothing that was to be measured"
+        print(f"the script failed: {what}", file=sys.stderr)
+        return 2
+    return int(any(v.answer == "bug" for r in measurer.reports for v in r.verdicts))
+
+
+PRECISION = Command(
+    "precision",
+    "run a script with float64 beside every value: where bits are lost, and what gives them back",
+    _arguments,
+    _precision,
+)

@@ -1,0 +1,271 @@
+"""Wording of what shadows tell: a report of one launch for a terminal of 80 columns, and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from blockstep.diagnostics.source import line_text, shown_path
+from blockstep.diagnostics.words import element_text, plural, triple
+from blockstep.interp.shadows.records import Example, LineRecord
+
+MOST_LINES = 12  # of source, the worst ones
+MOST_COSTS = 6
+FINE = 2.0**-20
+WORTH = 0.1  # a decision that gives back less of the error is not worth a line
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "fdiv": "/", "div_rn": "/"}
+_CALLS = {
+    "dot": "tl.dot", "reduce": "the reduction", "scan": "the scan", "cast": "the cast",
+    "exp": "tl.exp", "exp2": "tl.exp2", "log": "tl.log", "log2": "tl.log2",
+}  # fmt: skip
+
+
+def text_of(report: Any) -> str:
+    """The whole report."""
+    return "\n".join(_text(report))
+
+
+def _text(report: Any) -> Iterator[str]:
+    result = report.result
+    yield f"{report.kernel}, grid {triple(report.grid)}"
+    if result.measured < result.programs:
+        yield (
+            f"  {result.measured} of {plural(result.programs, 'program instance')} measured, the first"
+            " and the last; --all measures every one"
+        )
+    if result.machine == "step" and result.because:
+        yield f"  on the step machine: {result.because}"
+    if not result.lines:
+        yield "  exact: nothing is rounded"
+        return
+    for made in result.outputs.values():
+        yield f"  {_output(made)}"
+    yield ""
+    yield from _lines(result.lines)
+    yield from _costs(report)
+    for verdict in report.verdicts:
+        yield from _verdict(verdict)
+
+
+def _output(made: Any) -> str:
+    odd = [f"{n} {what}" for n, what in ((made.nan, "NaN"), (made.infinite, "infinite")) if n]
+    told = f" ({', '.join(odd)} of {plural(made.elements, 'element')})" if odd else ""
+    if not made.worst_ulps:
+        return f"{made.name}: {made.type}, exact{' but for these' if odd else ''}{told}"
+    where = element_text(made.name, made.index)
+    return (
+        f"{made.name}: {made.type}{told}, off by {_number(made.relative)} of its size (rms),"
+        f" at most {_ulps(made.worst_ulps)} at {where}"
+    )
+
+
+def _lines(records: Any) -> Iterator[str]:
+    by_line: dict[tuple[str, int], list[LineRecord]] = {}
+    for record in records:
+        by_line.setdefault((record.span.file, record.span.line), []).append(record)
+    ranked = sorted(by_line.items(), key=lambda pair: -_weight(pair[1]))
+    ranked = [pair for pair in ranked if _weight(pair[1]) > 0]
+    shown = sorted(ranked[:MOST_LINES], key=lambda pair: pair[0])
+    file = ""
+    for (name, line), here in shown:
+        if name != file:
+            file = name
+            yield f"{shown_path(name)}    introduced, of the size of the values"
+        most = max(r.introduced for r in here)
+        yield f"{line:>5} | {_number(most):>8} | {_cut(line_text(name, line).strip(), 60)}"
+        for text in list(_causes(here)) or [_plain(here)]:
+            first, *rest = textwrap.wrap(text, 58)
+            yield f"      |          | ^ {first}"
+            yield from (f"      |          |   {more}" for more in rest)
+    if len(ranked) > MOST_LINES:
+        yield f"      and {plural(len(ranked) - MOST_LINES, 'line')} that lose less"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _weight(records: list[LineRecord]) -> float:
+    special = sum(
+        r.nan_born
+        + r.overflowed
+        + r.cancelled
+        + r.underflowed
+        + r.vanished
+        + r.saturated
+        + r.decided
+        for r in records
+    )
+    return max(r.introduced for r in records) + (1e6 if special else 0.0)
+
+
+def _causes(records: list[LineRecord]) -> Iterator[str]:
+    for r in records:
+        name = _name(r)
+        if r.nan_born and r.nan is not None:
+            yield f"NaN is born: {_formula(r, r.nan)}{_times(r.nan_born)}"
+        if r.overflowed and r.overflow is not None:
+            yield (
+                f"{name} overflows {r.type}: {_number(r.overflow.shadow)} becomes"
+                f" {_number(r.overflow.value)}{_times(r.overflowed)}"
+            )
+        if r.inf_born and r.inf is not None:
+            rather = r.inf.shadow == r.inf.shadow and abs(r.inf.shadow) != float("inf")
+            would = f", and would be {_number(r.inf.shadow)} without rounding" if rather else ""
+            yield f"infinity is born: {_formula(r, r.inf)}{would}{_times(r.inf_born)}"
+        if r.cancelled and r.cancellation is not None:
+            yield (
+                f"cancellation: {_formula(r, r.cancellation)} loses {r.cancelled_bits:.0f} bits: what was"
+                f" rounded before stands in the first places{_times(r.cancelled)}"
+            )
+        if r.underflowed and r.underflow is not None:
+            yield (
+                f"{name} underflows to zero: {_number(r.underflow.shadow)} is too small for {r.type}"
+                f"{_times(r.underflowed)}"
+            )
+        if r.vanished and r.vanishing is not None:
+            yield (
+                f"{name} gives zero for {_number(r.vanishing.shadow)}: what it is made of was rounded away"
+                f"{_times(r.vanished)}"
+            )
+        if r.saturated and r.saturation is not None:
+            yield (
+                f"{name} saturates: {_number(r.saturation.shadow)} becomes"
+                f" {_number(r.saturation.value)}, the largest of {r.type}{_times(r.saturated)}"
+            )
+        if r.subnormal:
+            yield f"{name} gives subnormal numbers, which have fewer bits{_times(r.subnormal)}"
+        if r.rounded_inputs:
+            yield f"{name} rounds its fp32 operands to {r.rounded_inputs}, 10 bits: the default"
+        if r.decided and r.decision is not None:
+            yield f"{name} would be decided otherwise without rounding{_times(r.decided)}"
+
+
+def _plain(records: list[LineRecord]) -> str:
+    """A line that only rounds."""
+    r = max(records, key=lambda r: r.introduced)
+    return f"{_name(r)} rounds to {r.type}, by {_ulps(r.introduced_ulps)} at most"
+
+
+def _name(record: LineRecord) -> str:
+    return _CALLS.get(record.op, f"`{_SIGNS.get(record.op, record.op)}`")
+
+
+def _formula(record: LineRecord, example: Example) -> str:
+    numbers = [_number(x) for x in example.operands]
+    sign = _SIGNS.get(record.op)
+    if sign and len(numbers) == 2:
+        text = f"{numbers[0]} {sign} {numbers[1]}"
+    else:
+        text = f"{record.op}({', '.join(numbers)})"
+    return f"{text} = {_number(example.value)}"
+
+
+def _times(count: int) -> str:
+    return f" ({plural(count, 'element')})"
+
+
+def _costs(report: Any) -> Iterator[str]:
+    if report.not_tried:
+        yield f"no decision was tried: {report.not_tried}"
+        return
+    worth = [c for c in report.costs if c.gain >= WORTH and not _is_fine(c)]
+    if not worth:
+        return
+    yield ""
+    yield "what would give it back, measured by running again with one decision widened:"
+    for number, cost in enumerate(worth[:MOST_COSTS], 1):
+        decision = cost.decision
+        place = f"{shown_path(decision.file)}:{decision.line}"
+        yield (
+            f"  {number}. {_decision(decision)} at {place}: {cost.output}"
+            f" {_number(cost.before)} -> {_number(cost.after)}"
+        )
+        yield f"     {_fix(decision)}"
+
+
+def _is_fine(cost: Any) -> bool:
+    """A few units in the last place of float32: nobody goes to float64 for that."""
+    return bool(cost.decision.type == "fp32" and cost.before < FINE)
+
+
+def _decision(decision: Any) -> str:
+    return {
+        "inputs": f"operands rounded to {decision.type}",
+        "sum": f"a sum kept in {decision.type}",
+        "cast": f"rounding to {decision.type}",
+        "arithmetic": f"arithmetic in {decision.type}",
+    }[decision.what]
+
+
+def _fix(decision: Any) -> str:
+    wider = "tl.float64" if decision.type == "fp32" else "tl.float32"
+    return {
+        "inputs": 'tl.dot(…, input_precision="ieee"), or "tf32x3" at half the price',
+        "sum": f"accumulate in {wider}: acc = tl.zeros(…, {wider}), and cast once, at the end",
+        "cast": f"keep the value in {wider} here, and cast later",
+        "arithmetic": f"compute in {wider}: x.to({wider}) before it",
+    }[decision.what]
+
+
+def _verdict(verdict: Any) -> Iterator[str]:
+    yield ""
+    name, count = verdict.output, verdict.differ
+    if verdict.answer == "equal":
+        yield f"{name} equals its reference"
+        return
+    where = element_text(name, verdict.index)
+    told = f"{where} is {verdict.value:.7g}, the reference {verdict.reference:.7g}"
+    exact = f"without rounding it would be {verdict.shadow:.7g}"
+    head = f"{count} of {plural(verdict.elements, 'element')} of {name} differ from the reference"
+    if verdict.answer == "drift":
+        yield f"drift: {head}, all of them by rounding"
+        yield f"  at most {told}; {exact}"
+    elif verdict.answer == "undecided":
+        yield f"undecided: {head}, {verdict.undecided} of them behind a decision within rounding"
+        yield f"  {told}; {exact}"
+    else:
+        yield f"bug: {head}, {verdict.outside} of them by more than rounding can do"
+        yield f"  {told}; {exact}"
+        low, high = f"{verdict.low:.7g}", f"{verdict.high:.7g}"
+        yield f"  a legal compilation gives {low} to {high}: the kernel computes something else"
+
+
+def _ulps(count: float) -> str:
+    return f"{count:.1f} ulps" if count < 1e4 else f"{count:.1e} ulps"
+
+
+def _number(x: float) -> str:
+    return f"{x:.3g}" if x == x else "NaN"
+
+
+def json_of(report: Any) -> dict[str, Any]:
+    """Plain data: lines, outputs, costs, verdicts."""
+    result = report.result
+    lines = []
+    for r in result.lines:
+        told = asdict(r)
+        told |= {"mean_ulps": r.mean_ulps, "introduced": r.introduced, "relative": r.relative}
+        lines.append(told)
+    outputs = {
+        o.name: {
+            "type": o.type, "elements": o.elements, "worst_ulps": o.worst_ulps,
+            "mean_ulps": o.mean_ulps, "relative": o.relative, "index": list(o.index),
+        }
+        for o in result.outputs.values()
+    }  # fmt: skip
+    return {
+        "kernel": report.kernel, "grid": list(report.grid), "programs": result.programs,
+        "measured": result.measured, "machine": result.machine, "lines": lines, "outputs": outputs,
+        "costs": [
+            {"file": c.decision.file, "line": c.decision.line, "type": c.decision.type,
+             "what": c.decision.what, "output": c.output, "before": c.before, "after": c.after}
+            for c in report.costs
+        ],
+        "verdicts": [asdict(v) for v in report.verdicts],
+    }  # fmt: skip
+
+
+__all__ = ["json_of", "text_of"]
