@@ -41,7 +41,7 @@ def _text(report: Any) -> Iterator[str]:
     for made in result.outputs.values():
         where = element_text(made.name, made.index)
         yield (
-            f"  {made.name}: {made.type}, off by {_number(made.relative)} of its size (root mean square);"
+            f"  {made.name}: {made.type}, off by {number(made.relative)} of its size (root mean square);"
             f" at most {_ulps(made.worst_ulps)}, at {where}"
         )
     yield ""
@@ -51,11 +51,16 @@ def _text(report: Any) -> Iterator[str]:
         yield from _verdict(verdict)
 
 
-def _lines(records: Any) -> Iterator[str]:
-    by_line: dict[tuple[str, int], list[LineRecord]] = {}
+def by_line(records: Any) -> list[tuple[tuple[str, int], list[LineRecord]]]:
+    """File and line with what is known of it, the worst first."""
+    found: dict[tuple[str, int], list[LineRecord]] = {}
     for record in records:
-        by_line.setdefault((record.span.file, record.span.line), []).append(record)
-    ranked = sorted(by_line.items(), key=lambda pair: -_weight(pair[1]))
+        found.setdefault((record.span.file, record.span.line), []).append(record)
+    return sorted(found.items(), key=lambda pair: -_weight(pair[1]))
+
+
+def _lines(records: Any) -> Iterator[str]:
+    ranked = by_line(records)
     shown = sorted(ranked[:MOST_LINES], key=lambda pair: pair[0])
     file = ""
     for (name, line), here in shown:
@@ -63,8 +68,8 @@ def _lines(records: Any) -> Iterator[str]:
             file = name
             yield f"{shown_path(name)}    introduced, of the size of the values"
         most = max(r.introduced for r in here)
-        yield f"{line:>5} | {_number(most):>8} | {line_text(name, line).strip()[:58]}"
-        for text in _causes(here):
+        yield f"{line:>5} | {number(most):>8} | {line_text(name, line).strip()[:58]}"
+        for text in causes(here):
             yield f"      |          |   ^ {text}"
     if len(ranked) > MOST_LINES:
         yield f"      and {plural(len(ranked) - MOST_LINES, 'line')} that lose less"
@@ -77,15 +82,16 @@ def _weight(records: list[LineRecord]) -> float:
     return max(r.introduced for r in records) + (1e6 if special else 0.0)
 
 
-def _causes(records: list[LineRecord]) -> Iterator[str]:
+def causes(records: list[LineRecord]) -> Iterator[str]:
+    """What went wrong in a line, a sentence for each kind of loss."""
     for r in records:
         name = _name(r)
         if r.nan_born and r.nan is not None:
             yield f"NaN is born: {_formula(r, r.nan)}{_times(r.nan_born)}"
         if r.overflowed and r.overflow is not None:
             yield (
-                f"{name} overflows {r.type}: {_number(r.overflow.shadow)} becomes"
-                f" {_number(r.overflow.value)}{_times(r.overflowed)}"
+                f"{name} overflows {r.type}: {number(r.overflow.shadow)} becomes"
+                f" {number(r.overflow.value)}{_times(r.overflowed)}"
             )
         if r.inf_born and r.inf is not None:
             yield f"infinity is born: {_formula(r, r.inf)}{_times(r.inf_born)}"
@@ -96,7 +102,7 @@ def _causes(records: list[LineRecord]) -> Iterator[str]:
             )
         if r.underflowed and r.underflow is not None:
             yield (
-                f"{name} underflows to zero: {_number(r.underflow.shadow)} is too small for {r.type}"
+                f"{name} underflows to zero: {number(r.underflow.shadow)} is too small for {r.type}"
                 f"{_times(r.underflowed)}"
             )
         if r.subnormal:
@@ -112,13 +118,13 @@ def _name(record: LineRecord) -> str:
 
 
 def _formula(record: LineRecord, example: Example) -> str:
-    numbers = [_number(x) for x in example.operands]
+    numbers = [number(x) for x in example.operands]
     sign = _SIGNS.get(record.op)
     if sign and len(numbers) == 2:
         text = f"{numbers[0]} {sign} {numbers[1]}"
     else:
         text = f"{record.op}({', '.join(numbers)})"
-    return f"{text} = {_number(example.value)}"
+    return f"{text} = {number(example.value)}"
 
 
 def _times(count: int) -> str:
@@ -134,12 +140,12 @@ def _costs(report: Any) -> Iterator[str]:
         return
     yield ""
     yield "what would give it back, measured by running again with one decision widened:"
-    for number, cost in enumerate(worth[:MOST_COSTS], 1):
+    for rank, cost in enumerate(worth[:MOST_COSTS], 1):
         decision = cost.decision
         place = f"{shown_path(decision.file)}:{decision.line}"
         yield (
-            f"  {number}. {_decision(decision)} at {place}: {cost.output}"
-            f" {_number(cost.before)} -> {_number(cost.after)}"
+            f"  {rank}. {_decision(decision)} at {place}: {cost.output}"
+            f" {number(cost.before)} -> {number(cost.after)}"
         )
         yield f"     {_fix(decision)}"
 
@@ -190,7 +196,8 @@ def _ulps(count: float) -> str:
     return f"{count:.1f} ulps" if count < 1e4 else f"{count:.1e} ulps"
 
 
-def _number(x: float) -> str:
+def number(x: float) -> str:
+    """Three places, which is what an error is known to."""
     return f"{x:.3g}" if x == x else "NaN"
 
 
@@ -221,4 +228,4 @@ def json_of(report: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-__all__ = ["json_of", "text_of"]
+__all__ = ["by_line", "causes", "json_of", "number", "text_of"]
