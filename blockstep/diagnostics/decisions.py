@@ -21,6 +21,7 @@ MOST = 8  # decisions that are listed
 LEAST_SHARE = 0.01  # of the error: decisions that give back less are counted, not listed
 FINE = 2.0**-20  # of the size of the values
 LONGEST = 60  # characters of source in a fix
+_PARTS = "more partial sums (a smaller block of K), or float64 factors"
 
 
 def number(x: float) -> str:
@@ -92,10 +93,11 @@ def _change(before: Error, after: Error) -> str:
     parts = []
     if before.lost or after.lost:
         parts.append(f"NaN or Inf in {before.lost} -> {plural(after.lost, 'element')}")
-    parts.append(
-        f"max {number(before.greatest)} -> {number(after.greatest)}, "
-        f"rms {number(before.rms)} -> {number(after.rms)}"
-    )
+    if before.greatest or after.greatest:
+        parts.append(
+            f"max {number(before.greatest)} -> {number(after.greatest)}, "
+            f"rms {number(before.rms)} -> {number(after.rms)}"
+        )
     return ", ".join(parts)
 
 
@@ -108,12 +110,12 @@ def share_text(share: float) -> str:
 
 def title(decision: Decision) -> str:
     """What is decided, in words."""
-    kind, name = _long(decision), f"`{decision.name}`" if decision.name else "it"
+    kind, name = str(decision.kind), _subject(decision)
     texts = {
         "TF32": f"the factors of this product are read as {decision.function}",
-        "RUNNING": f"{name} is summed up in {kind} by a loop",
-        "PRODUCT": f"the sum of this product of matrices is in {kind}",
-        "REDUCTION": f"{name} is reduced in {kind}",
+        "RUNNING": f"{name} is a sum kept in {kind} by a loop",
+        "PRODUCT": f"the sum of this product of matrices is kept in {kind}",
+        "REDUCTION": f"{_combined(decision)} {name} kept in {kind}",
         "CONVERSION": f"{name} is rounded to {kind}",
         "OUTPUT": f"`{decision.name}` holds {kind}",
         "ATOMIC": f"atomics add to `{decision.name}` in {kind}, rounding each time",
@@ -123,8 +125,23 @@ def title(decision: Decision) -> str:
     return texts[decision.what.name]
 
 
-def _long(decision: Decision) -> str:
-    return decision.kind.codegen_name()
+def _combined(decision: Decision) -> str:
+    return "a sum over" if decision.function == "reduce" else "running sums of"
+
+
+def _subject(decision: Decision) -> str:
+    """The variable, or the text of the expression."""
+    if decision.name:
+        return f"`{decision.name}`"
+    call = source.call(decision.span)
+    if call is not None:
+        inner: ast.expr | None = call.args[0] if call.args else None
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cast"):
+            inner = call.func.value
+        text = ast.unparse(inner) if inner is not None else ""
+        if text and len(text) <= LONGEST // 2:
+            return f"`{text}`"
+    return "what is computed here"
 
 
 def fix(decision: Decision) -> str:
@@ -135,20 +152,29 @@ def fix(decision: Decision) -> str:
         return f'{_with_keyword(span, "input_precision", "ieee")} (or "tf32x3", faster)'
     if decision.what.name == "RUNNING":
         name = decision.name or "acc"
-        return f"{name} = tl.zeros(..., tl.{wide}) before the loop, converted once, at the store"
+        return f"{name} = tl.zeros(..., tl.{wide}), added to without .to(...); convert at the store"
     if decision.what.name == "PRODUCT":
-        return "leave out_dtype out: the sum is float32 then" if narrow else ""
+        return "leave out_dtype out: the sum is float32 then" if narrow else _PARTS
     if decision.what.name == "REDUCTION":
         return _first_argument(span, f".to(tl.{wide})")
     if decision.what.name == "CONVERSION":
         return _unconverted(span, wide)
     if decision.what.name in ("OUTPUT", "ATOMIC"):
-        return f"make `{decision.name}` {wide} where the host allocates it"
+        return f"make `{decision.name}` {wide} where the host allocates it{_stored(decision, wide)}"
     if decision.what.name == "FAST":
         return "kernel[grid](..., enable_fp_fusion=False) compiles in IEEE arithmetic"
     if narrow:
         return f"convert the operands to {wide} first: .to(tl.{wide})"
     return "another formula, or tl.float64 for this line"
+
+
+def _stored(decision: Decision, wide: str) -> str:
+    """What else is to be done to what is stored there."""
+    made = decision.how.operations
+    if any(o.name != "cast" for o in made):
+        return f", and compute what is stored in {wide}"
+    stores = {o.location.span for o in made if o.location is not None}
+    return ", and store without .to(...)" if stores - {decision.span} else ""
 
 
 def _with_keyword(span: Span, name: str, text: str) -> str:
@@ -176,7 +202,7 @@ def _unconverted(span: Span, wide: str) -> str:
     if call is not None and isinstance(call.func, ast.Attribute) and call.func.attr == "to":
         inner = ast.unparse(call.func.value)
         if len(inner) <= LONGEST // 2:
-            return f"keep {wide}: {inner} without `.to(...)`"
+            return f"keep {wide}: {inner} without .to(...)"
     return f"keep it in {wide}, and convert once, at the store"
 
 

@@ -104,7 +104,7 @@ def _running(operations: Iterable[Operation], taken: set[Operation]) -> Iterator
             around = _around(argument, end)
             if not around:
                 continue
-            group = around | _products(around)
+            group = around | _added(around)
             taken |= group
             last = end.producer
             place = last if last is not None and last.location is not None else loop
@@ -155,14 +155,17 @@ def _leaving(region: Region) -> list[Value]:
     return region.terminator.operands
 
 
-def _products(around: set[Operation]) -> set[Operation]:
-    """Products of matrices in the narrow format that are added to a running sum."""
-    owners = [v.producer for o in around for v in o.operands]
-    return {o for o in owners if o is not None and o.name == "dot" and _narrow(o)}
+def _added(around: set[Operation]) -> set[Operation]:
+    """What is added to a running sum is in its format because the sum is: conversions to it, and
+    products of matrices in it."""
+    owners = [v.producer for o in around for v in o.operands if len(v.uses) == 1]
+    return {
+        o for o in owners if o is not None and _narrow(o) and (o.name == "dot" or _is_narrowing(o))
+    }
 
 
 def _outputs(operations: list[Operation], taken: set[Operation]) -> Iterator[Decision]:
-    """Arrays of narrow formats, with the conversions for the sake of a store alone."""
+    """Arrays of narrow formats, with what is made in them for the sake of a store alone."""
     groups: dict[str, list[Operation]] = {}
     for operation in operations:
         if operation.name == "store" or operation.name in _ATOMICS:
@@ -171,20 +174,20 @@ def _outputs(operations: list[Operation], taken: set[Operation]) -> Iterator[Dec
             for name in names or ():
                 groups.setdefault(name, []).append(operation)
     for name, group in groups.items():
-        casts = {o for store in group for v in store.operands[1:] for o in _only_for(v)}
-        taken |= casts
+        made = {o for store in group for v in store.operands[1:] for o in _only_for(v)}
+        taken |= {o for o in made if _is_narrowing(o)}
         atomic = any(o.name in _ATOMICS for o in group)
         element = group[0].operands[0].type.scalar.element_ty  # type: ignore[attr-defined]
         yield Decision(
             What.ATOMIC if atomic else What.OUTPUT, _span(group[0]), element, name,
-            how=Widening(operations=frozenset(casts)), arrays=(name,),
+            how=Widening(operations=frozenset(made)), arrays=(name,),
         )  # fmt: skip
 
 
 def _only_for(value: Value) -> Iterator[Operation]:
-    """The conversion that makes a value, if nothing else uses it."""
+    """The operation that rounds to a value's format, if nothing else uses it."""
     owner = value.producer
-    if owner is not None and _is_narrowing(owner) and len(value.uses) == 1:
+    if owner is not None and _narrow(owner) and len(value.uses) == 1:
         yield owner
 
 
@@ -234,7 +237,7 @@ def _what(operation: Operation) -> What | None:
         return None
     family = operation.op.family
     if family is Family.DOT:
-        return What.PRODUCT
+        return None if _reads_tf32(operation) else What.PRODUCT
     if family in (Family.REDUCE, Family.SCAN):
         return What.REDUCTION if _rounds(operation) else None
     return What.ARITHMETIC if family is Family.ELEMENTWISE else None
