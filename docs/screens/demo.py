@@ -2,6 +2,7 @@
 value, and a row of `x` divides by zero. The pictures of docs/screen.md are made of it."""
 
 import numpy as np
+
 import triton
 import triton.language as tl
 

@@ -18,14 +18,12 @@ from blockstep.findings import Span
 from blockstep.interp.bounds.ranges import rounded, widened
 from blockstep.interp.grid.lanes import Lanes
 from blockstep.interp.shadows.grid import ShadowMachine
-from blockstep.interp.shadows.rules import rounds_inputs
+from blockstep.interp.shadows.rules import rounds_inputs, settled
 from blockstep.ir import Operation, Value
 from blockstep.language import numerics
 from blockstep.language import types as ty
-from blockstep.language.op import Family
 
 WIDE = ("fp32", "fp64")
-_MOVES = frozenset({Family.SHAPE, Family.GATHER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +66,18 @@ class RoundedMachine(ShadowMachine):
         ShadowMachine._follow(self, operation, operands, results)
 
     def _take(
-        self, operation: Operation, given: Sequence[Lanes], result: Lanes, shadow: Any, local: Any,
-        arrays: tuple[list[Any], list[Any]],
+        self, operation: Operation, given: Sequence[Lanes], result: Lanes, shadow: Any,
+        attributes: Any, reals: list[Any],
     ) -> None:  # fmt: skip
-        if not result.type.scalar.is_floating():
-            return
         kind = result.type.scalar
-        if operation.op.family in _MOVES or operation.op.name in ("select", "hint"):
-            result.shadow = shadow
+        if not kind.is_floating():
             return
         self._note(operation, str(kind), _what(operation))
-        if kind.is_fp64() or self._is_without(operation, str(kind)):
+        value = result.data()
+        shadow = settled(operation.op, attributes, kind, value, shadow, reals).shadow
+        if shadow is None:
+            result.shadow = None
+        elif kind.is_fp64() or self._is_without(operation, str(kind)):
             result.shadow = np.asarray(shadow, np.float64)
         else:
             result.shadow = rounded(shadow, kind)
