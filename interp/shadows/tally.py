@@ -93,7 +93,7 @@ class Tally:
         format = form(made.kind)
         value = made.wide if made.value.dtype.char not in "fd" else made.value
         seen = measured(value, made.shadow, format)
-        found.elements += (made.shadow.size - seen.special) * made.copies
+        found.elements += made.shadow.size * made.copies
         found.squares += seen.squares * made.copies
         if seen.special:
             self._special(found, made)
@@ -176,6 +176,8 @@ class Tally:
         odd = ~(np.isfinite(made.value) & np.isfinite(made.shadow))
         at = np.nonzero(odd)
         value, shadow = widened(made.value[at], made.kind), made.shadow[at]
+        unknown = np.count_nonzero(np.isnan(shadow) & ~np.isnan(value))
+        found.elements -= int(unknown) * made.copies
         finite, numbers, known = _operands(made, at)
         nan = np.isnan(value) & numbers & known
         infinite = np.isinf(value) & finite & known
