@@ -187,6 +187,37 @@ def test_what_both_write_is_written_in_turn(ctas: int) -> None:
     run(mixed, (1,), *arguments, **named)
 
 
+@triton.jit
+def read_back(x_ptr, at_ptr, out_ptr, n, turns, BLOCK: tl.constexpr):
+    """What a turn stores the next one reads, and lanes change it in between."""
+    out = tl.make_tensor_descriptor(out_ptr, [n], [1], [BLOCK])
+    i = tl.arange(0, BLOCK)
+    for k in range(turns):
+        at = tl.load(at_ptr + k)
+        out.store([at], tl.load(x_ptr + i) + k)
+        x = tl.load(out_ptr + (at + i + 1) % n, mask=at + i + 1 >= 0, other=0)
+        tl.store(x_ptr + i, x)
+        tl.store(out_ptr + i, x + 1)
+
+
+def test_what_lanes_read_and_write_as_well_is_in_order() -> None:
+    x, at, out, n, count, named = loop()
+    run(read_back, (1,), x[:64].copy(), at, out, n, count, **named)
+
+
+@triton.jit
+def sums(x_ptr, at_ptr, out_ptr, n, turns, BLOCK: tl.constexpr):
+    out = tl.make_tensor_descriptor(out_ptr, [n], [1], [BLOCK])
+    i = tl.arange(0, BLOCK)
+    for k in range(turns):
+        out.atomic_add([tl.load(at_ptr + k)], tl.load(x_ptr + k * BLOCK + i))
+
+
+def test_sums_of_both_ways_are_sums() -> None:
+    *arguments, named = loop()
+    run(sums, (3,), *arguments, **named)
+
+
 def test_an_array_without_elements_is_stored_nowhere() -> None:
     for n in (0, -5):
         for at in ([0, 0], [-8, 3]):
