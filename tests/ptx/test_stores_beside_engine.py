@@ -165,6 +165,33 @@ def test_each_element_is_combined_once_whoever_else_holds_it(ctas: int) -> None:
 
 
 @triton.jit
+def products(
+    a_ptr, b_ptr, c_ptr, row, column, M, N, K, tiles,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """One block of a product after the other, all of them moved by some rows and columns."""
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BK, BN])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN])
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        m, n = tile // tl.cdiv(N, BN) * BM, tile % tl.cdiv(N, BN) * BN
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            acc = tl.dot(a.load([m, k]), b.load([k, n]), acc)
+        c.store([m + row, n + column], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("at", [(0, 0), (-64, 8), (-3, -16), (1, 2)], ids=str)
+@pytest.mark.parametrize("warps", [4, 8])
+def test_rings_of_the_engine_and_blocks_of_lanes_share_memory(at: Any, warps: int) -> None:
+    draw = np.random.default_rng(5)
+    a, b = (draw.integers(-2, 3, s).astype(np.float16) for s in ((256, 96), (96, 128)))
+    c, tiles = np.zeros((256, 128), np.float16), {"BM": 64, "BN": 64, "BK": 32}
+    one = run(products, (3,), a, b, c, *at, 256, 128, 96, 8, **tiles, num_warps=warps)
+    assert "cp.async.bulk.tensor.2d.shared::cluster" in one.text and "wgmma" in one.text
+
+
+@triton.jit
 def mixed(x_ptr, at_ptr, out_ptr, n, turns, BLOCK: tl.constexpr):
     """Blocks at any places, one over the other: the last one stays."""
     out = tl.make_tensor_descriptor(out_ptr, [n], [1], [BLOCK])
