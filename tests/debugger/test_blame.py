@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -11,11 +12,12 @@ import numpy as np
 import pytest
 
 from blockstep.debugger.blame import accesses, as_json, blame
-from blockstep.diagnostics.blame import blame_text
+from blockstep.diagnostics.blame import blame_text, who_text
 from blockstep.findings.blame import Chain, Link
 from blockstep.runtime.descriptor import TensorDescriptor
 from blockstep.runtime.ladder.launch import Launch, take
 from tests.debugger import blamed_kernels as kernels
+from tests.debugger import entropy
 from tests.debugger.blaming import check_links
 
 
@@ -291,3 +293,12 @@ def test_what_is_asked_about_must_exist() -> None:
         blame(launch, "out_ptr", (0, 0))
     with pytest.raises(IndexError, match=r"out_ptr\[4\] is outside"):
         accesses(launch, "out_ptr", (4,))
+
+
+def test_the_documented_example_is_true() -> None:
+    docs = (Path(__file__).parent.parent.parent / "docs" / "blame.md").read_text()
+    for text in (
+        blame_text(blame(entropy.launch, "out_ptr", (1,))),
+        who_text(accesses(entropy.launch, "p_ptr", (1, 2))),
+    ):
+        assert "".join(f"    {line}\n" for line in text.splitlines()) in docs
