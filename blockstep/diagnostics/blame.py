@@ -52,8 +52,12 @@ def _ended(error: str, width: int) -> list[str]:
 
 
 def _by(chain: Chain) -> str:
+    if chain.program is not None and not _left_there(chain.head):
+        return f", a value of program instance {triple(chain.program)}"
     if chain.program is not None:
         return f", written last by program instance {triple(chain.program)}"
+    if chain.head.op in ("argument", "constant", "turn"):
+        return ""
     if chain.head.note == "more":
         return ", written by this launch"
     return f", {_NOTES['host']}: this launch does not write it"
