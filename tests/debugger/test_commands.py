@@ -111,8 +111,8 @@ def test_going_back_undoes_memory(at_scale: Commands) -> None:
 
 
 def test_a_place_of_the_record_can_be_returned_to(at_scale: Commands) -> None:
-    assert said(at_scale, "n", "n", "position") == "line 2 of this run"
-    said(at_scale, "finish", "position 2")
+    assert said(at_scale, "n", "n", "position") == "line 3 of this run"
+    said(at_scale, "finish", "position 3")
     assert line(at_scale) == line_of("load")
 
 
