@@ -1,6 +1,6 @@
 """Makes the pictures of docs/screen.md: the debugger in tmux, keys sent, what is on the terminal as SVG.
 
-    python docs/screens/make.py [NAME ...]        # from the repository's root; needs tmux
+python docs/screens/make.py [NAME ...]        # from the repository's root; needs tmux
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _few(look: Look, code: int) -> Look:
 
 def _many(numbers: Iterator[int]) -> str:
     if next(numbers) == 2:
-        return "#{:02x}{:02x}{:02x}".format(next(numbers), next(numbers), next(numbers))
+        return f"#{next(numbers):02x}{next(numbers):02x}{next(numbers):02x}"
     number = next(numbers)
     if number < 16:
         return (*DARK, *BRIGHT)[number]
@@ -161,7 +161,8 @@ def svg(text: str, size: tuple[int, int]) -> str:
     look = Look()
     for row, line in enumerate(text.split("\n")[:rows]):
         column = 0
-        for part, look in runs(line, look):  # noqa: B007  (goes on in the next line)
+        for part, found in runs(line, look):
+            look = found
             parts += drawn(part, look, column, row)
             column += sum(wide(c) for c in part)
     return "\n".join([*parts, "</svg>", ""])
