@@ -115,10 +115,10 @@ class Base:
 
     def element(self, text: str) -> tuple[str, tuple[int, ...]]:
         """ARG[i, j]. Raises Refused."""
-        return parse_element(text, self.arrays(), self._index_value)
+        return parse_element(text, self.arrays(), self.index_value)
 
-    def _index_value(self, node: ast.expr) -> Any:
-        """A number needs no kernel that runs."""
+    def index_value(self, node: ast.expr) -> Any:
+        """The value of an index; a number needs no kernel that runs."""
         try:
             return ast.literal_eval(node)
         except ValueError:
