@@ -76,7 +76,7 @@ def _precision(told: Any) -> int:
         with open(told.svg, "w", encoding="utf-8") as picture:
             picture.write(measurer.tables[-1].svg())
     if told.json:
-        found = [*measurer.reports, *measurer.tables]
+        found: list[Any] = [*measurer.reports, *measurer.tables]
         text = json.dumps([one.to_json() for one in found], indent=1)
         if told.json == "-":
             print(text)

@@ -95,10 +95,11 @@ class Judge:
                 answer, chosen = name, elements  # type: ignore[assignment]
         flat = _element(answer, chosen, value, right)
         index = np.unravel_index(int(made.at[flat]), made.shape)
-        shown = [float(x[flat]) for x in (value, right, made.shadow, *limits)]
+        low, high = limits
         return Verdict(
             made.name, answer, made.elements, int((~same).sum()), int(outside.sum()),
-            int(unsure.sum()), tuple(int(i) for i in index), *shown,
+            int(unsure.sum()), tuple(int(i) for i in index), float(value[flat]), float(right[flat]),
+            float(made.shadow[flat]), float(low[flat]), float(high[flat]),
             self.why if answer == "undecided" else "",
         )  # fmt: skip
 
