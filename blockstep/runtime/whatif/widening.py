@@ -28,8 +28,8 @@ _AS_WRITTEN = frozenset({"bitcast", "asm", "asm_packed", "dot_scaled", "map", "m
 _POINTEE = frozenset({"load", "store", "atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
 
 
-class NotWidened(Exception):
-    """Why a function cannot be computed in wider formats."""
+class NotWidened(ValueError):
+    """Why a launch cannot be run again in other formats."""
 
 
 @dataclass(frozen=True, slots=True)
