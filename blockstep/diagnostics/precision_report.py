@@ -9,7 +9,6 @@ from typing import Any
 
 from blockstep.diagnostics.source import line_text, shown_path
 from blockstep.diagnostics.words import element_text, plural, triple
-from blockstep.interp.shadows.records import Example, LineRecord
 
 MOST_LINES = 12  # of source, the worst ones
 MOST_COSTS = 6
@@ -56,17 +55,22 @@ def _output(made: Any) -> str:
         return f"{made.name}: {made.type}, exact{' but for these' if odd else ''}{told}"
     where = element_text(made.name, made.index)
     return (
-        f"{made.name}: {made.type}{told}, off by {_number(made.relative)} of its size (rms),"
+        f"{made.name}: {made.type}{told}, off by {number(made.relative)} of its size (rms),"
         f" at most {_ulps(made.worst_ulps)} at {where}"
     )
 
 
-def _lines(records: Any) -> Iterator[str]:
-    by_line: dict[tuple[str, int], list[LineRecord]] = {}
+def by_line(records: Any) -> list[tuple[tuple[str, int], list[Any]]]:
+    """File and line with what is known of it, the worst first; lines that lose nothing are left out."""
+    found: dict[tuple[str, int], list[Any]] = {}
     for record in records:
-        by_line.setdefault((record.span.file, record.span.line), []).append(record)
-    ranked = sorted(by_line.items(), key=lambda pair: -_weight(pair[1]))
-    ranked = [pair for pair in ranked if _weight(pair[1]) > 0]
+        found.setdefault((record.span.file, record.span.line), []).append(record)
+    ranked = sorted(found.items(), key=lambda pair: -_weight(pair[1]))
+    return [pair for pair in ranked if _weight(pair[1]) > 0]
+
+
+def _lines(records: Any) -> Iterator[str]:
+    ranked = by_line(records)
     shown = sorted(ranked[:MOST_LINES], key=lambda pair: pair[0])
     file = ""
     for (name, line), here in shown:
@@ -74,8 +78,8 @@ def _lines(records: Any) -> Iterator[str]:
             file = name
             yield f"{shown_path(name)}    introduced, of the size of the values"
         most = max(r.introduced for r in here)
-        yield f"{line:>5} | {_number(most):>8} | {_cut(line_text(name, line).strip(), 60)}"
-        for text in list(_causes(here)) or [_plain(here)]:
+        yield f"{line:>5} | {number(most):>8} | {_cut(line_text(name, line).strip(), 60)}"
+        for text in list(causes(here)) or [_plain(here)]:
             first, *rest = textwrap.wrap(text, 58)
             yield f"      |          | ^ {first}"
             yield from (f"      |          |   {more}" for more in rest)
@@ -87,7 +91,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _weight(records: list[LineRecord]) -> float:
+def _weight(records: list[Any]) -> float:
     special = sum(
         r.nan_born
         + r.overflowed
@@ -98,22 +102,23 @@ def _weight(records: list[LineRecord]) -> float:
         + r.decided
         for r in records
     )
-    return max(r.introduced for r in records) + (1e6 if special else 0.0)
+    return float(max(r.introduced for r in records)) + (1e6 if special else 0.0)
 
 
-def _causes(records: list[LineRecord]) -> Iterator[str]:
+def causes(records: list[Any]) -> Iterator[str]:
+    """What went wrong in a line, a sentence for each kind of loss."""
     for r in records:
         name = _name(r)
         if r.nan_born and r.nan is not None:
             yield f"NaN is born: {_formula(r, r.nan)}{_times(r.nan_born)}"
         if r.overflowed and r.overflow is not None:
             yield (
-                f"{name} overflows {r.type}: {_number(r.overflow.shadow)} becomes"
-                f" {_number(r.overflow.value)}{_times(r.overflowed)}"
+                f"{name} overflows {r.type}: {number(r.overflow.shadow)} becomes"
+                f" {number(r.overflow.value)}{_times(r.overflowed)}"
             )
         if r.inf_born and r.inf is not None:
             rather = r.inf.shadow == r.inf.shadow and abs(r.inf.shadow) != float("inf")
-            would = f", and would be {_number(r.inf.shadow)} without rounding" if rather else ""
+            would = f", and would be {number(r.inf.shadow)} without rounding" if rather else ""
             yield f"infinity is born: {_formula(r, r.inf)}{would}{_times(r.inf_born)}"
         if r.cancelled and r.cancellation is not None:
             yield (
@@ -122,18 +127,18 @@ def _causes(records: list[LineRecord]) -> Iterator[str]:
             )
         if r.underflowed and r.underflow is not None:
             yield (
-                f"{name} underflows to zero: {_number(r.underflow.shadow)} is too small for {r.type}"
+                f"{name} underflows to zero: {number(r.underflow.shadow)} is too small for {r.type}"
                 f"{_times(r.underflowed)}"
             )
         if r.vanished and r.vanishing is not None:
             yield (
-                f"{name} gives zero for {_number(r.vanishing.shadow)}: what it is made of was rounded away"
+                f"{name} gives zero for {number(r.vanishing.shadow)}: what it is made of was rounded away"
                 f"{_times(r.vanished)}"
             )
         if r.saturated and r.saturation is not None:
             yield (
-                f"{name} saturates: {_number(r.saturation.shadow)} becomes"
-                f" {_number(r.saturation.value)}, the largest of {r.type}{_times(r.saturated)}"
+                f"{name} saturates: {number(r.saturation.shadow)} becomes"
+                f" {number(r.saturation.value)}, the largest of {r.type}{_times(r.saturated)}"
             )
         if r.subnormal:
             yield f"{name} gives subnormal numbers, which have fewer bits{_times(r.subnormal)}"
@@ -143,24 +148,24 @@ def _causes(records: list[LineRecord]) -> Iterator[str]:
             yield f"{name} would be decided otherwise without rounding{_times(r.decided)}"
 
 
-def _plain(records: list[LineRecord]) -> str:
+def _plain(records: list[Any]) -> str:
     """A line that only rounds."""
     r = max(records, key=lambda r: r.introduced)
     return f"{_name(r)} rounds to {r.type}, by {_ulps(r.introduced_ulps)} at most"
 
 
-def _name(record: LineRecord) -> str:
+def _name(record: Any) -> str:
     return _CALLS.get(record.op, f"`{_SIGNS.get(record.op, record.op)}`")
 
 
-def _formula(record: LineRecord, example: Example) -> str:
-    numbers = [_number(x) for x in example.operands]
+def _formula(record: Any, example: Any) -> str:
+    numbers = [number(x) for x in example.operands]
     sign = _SIGNS.get(record.op)
     if sign and len(numbers) == 2:
         text = f"{numbers[0]} {sign} {numbers[1]}"
     else:
         text = f"{record.op}({', '.join(numbers)})"
-    return f"{text} = {_number(example.value)}"
+    return f"{text} = {number(example.value)}"
 
 
 def _times(count: int) -> str:
@@ -181,7 +186,7 @@ def _costs(report: Any) -> Iterator[str]:
         place = f"{shown_path(decision.file)}:{decision.line}"
         yield (
             f"  {number}. {_decision(decision)} at {place}: {cost.output}"
-            f" {_number(cost.before)} -> {_number(cost.after)}"
+            f" {number(cost.before)} -> {number(cost.after)}"
         )
         yield f"     {_fix(decision)}"
 
@@ -237,7 +242,8 @@ def _ulps(count: float) -> str:
     return f"{count:.1f} ulps" if count < 1e4 else f"{count:.1e} ulps"
 
 
-def _number(x: float) -> str:
+def number(x: float) -> str:
+    """Three digits."""
     return f"{x:.3g}" if x == x else "NaN"
 
 
@@ -268,4 +274,4 @@ def json_of(report: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-__all__ = ["json_of", "text_of"]
+__all__ = ["by_line", "causes", "json_of", "number", "text_of"]

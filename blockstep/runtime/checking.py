@@ -10,6 +10,7 @@ from typing import Any
 from blockstep.findings import Report, unknown_names
 from blockstep.options import Program
 from blockstep.runtime import factories, session
+from blockstep.runtime.capture import Captures
 
 
 @contextmanager
@@ -24,12 +25,14 @@ def check(
     kernel: str | None = None,
     max_findings: int | None = None,
     allow: Any = None,
+    pictures: bool = False,
 ) -> Iterator[Report]:
     """Judges the launches inside; the report's `findings` fill up as they are made.
 
     `only`, `skip`: checkers or kinds ("race", "bounds", …). `precision`: NaN is followed, too, from
     where it is born (`only=["precision"]`: nothing else is judged). `seed`: the order of program
-    instances; `seeds`: how many orders are tried. `programs`: run only these. `kernel`: judge only this one.
+    instances; `seeds`: how many orders are tried. `programs`: run only these. `kernel`: judge only this one. `pictures`: launches
+    are captured for `report.to_html()`, which then has grids and memory by writer.
     Raises ValueError for an unknown checker or kind. Findings are not raised: look at
     `report.errors`."""
     chosen = None if only is None else frozenset(only)
@@ -50,6 +53,9 @@ def check(
         max_findings=max_findings,
     )
     opened = session.make(options, allow)
+    if pictures:
+        opened.captures = Captures(precision)
+        opened.report.captured = opened.captures.kept
     with factories.factories, session.sharing(opened):
         yield opened.report
         session.finish(opened)

@@ -72,6 +72,11 @@ class PrecisionReport:
 
         return text_of(self)
 
+    def _repr_html_(self) -> str:
+        from blockstep.page.notebook import of_precision
+
+        return of_precision(self)
+
     @property
     def lines(self) -> Any:
         """Records by operation, in the order of the source."""

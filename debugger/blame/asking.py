@@ -74,7 +74,9 @@ def accesses(launch: Launch, name: str, index: Sequence[int], *, seed: int = 0) 
         programs = asked.programs
         many = programs is not None and len(programs) > MANY and not seed
         first = WriteLog(asked.watched())
-        run(launch, first, seed, programs[:ENDS] if many and programs is not None else programs)
+        error = run(
+            launch, first, seed, programs[:ENDS] if many and programs is not None else programs
+        )
         watched = first.watched
         assert watched is not None
         if not many:
@@ -86,7 +88,7 @@ def accesses(launch: Launch, name: str, index: Sequence[int], *, seed: int = 0) 
             watched, kept = _both_ends(asked, watched, middle)
         return Accesses(
             name, target.index, target.view.dtype.codegen_name(), kept[2], kept[0], kept[1],
-            before, watched.value(),
+            before, watched.value(), error,
         )  # fmt: skip
 
 

@@ -3,6 +3,7 @@ written down is found out on the way."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from blockstep.debugger.blame.running import run
@@ -23,11 +24,11 @@ def followed(asked: Asked) -> Chain:
     """The chain behind an element. Memory is as before the launch, and is left in any state."""
     recorded: list[Program] = []
     while True:
-        log, tapes = _written_down(asked, recorded)
+        log, tapes, error = _written_down(asked, recorded)
         chain, wanted = _chain(asked, log, tapes)
         more = [p for p in wanted if p not in recorded]
         if not more or len(recorded) >= MOST_INSTANCES:
-            return chain
+            return replace(chain, error=error)
         assert log.watched is not None
         for program in (*more, *reversed(log.watched.writers)):
             if program not in recorded and len(recorded) < MOST_INSTANCES:
@@ -36,8 +37,8 @@ def followed(asked: Asked) -> Chain:
 
 def _written_down(
     asked: Asked, recorded: list[Program], window: tuple[Program, int] | None = None
-) -> tuple[WriteLog, dict[Program, Tape]]:
-    """A run from the beginning. With a window only one instance is written down, up to an operation,
+) -> tuple[WriteLog, dict[Program, Tape], str]:
+    """A run from the beginning, and in what it ended. With a window only one instance is written down, up to an operation,
     and nothing runs after it."""
     launch, programs = asked.launch, asked.programs
     launch.memory.restore()
@@ -50,8 +51,7 @@ def _written_down(
     log.wanted = dict(tapes)
     if log.partial and programs is not None:
         programs = programs[-MOST_INSTANCES:]
-    run(launch, log, asked.seed, programs)
-    return log, tapes
+    return log, tapes, run(launch, log, asked.seed, programs)
 
 
 def _chain(asked: Asked, log: WriteLog, tapes: dict[Program, Tape]) -> tuple[Chain, list[Program]]:
@@ -69,7 +69,7 @@ def _chain(asked: Asked, log: WriteLog, tapes: dict[Program, Tape]) -> tuple[Cha
             return slicing.chain(target.name, target.index, head), slicing.wanted
         except Gone as gone:
             windows += 1
-            _, again = _written_down(asked, [], (gone.program, gone.number + 1))
+            _, again, _ = _written_down(asked, [], (gone.program, gone.number + 1))
             tapes[gone.program].fill(again[gone.program])
 
 

@@ -18,7 +18,7 @@ from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.options import Options
 from blockstep.runtime import execution, session
 from blockstep.runtime.ladder.launch import Launch
-from blockstep.runtime.ladder.machines import KERNEL_ERRORS, silent
+from blockstep.runtime.ladder.machines import KERNEL_ERRORS, error_text, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ def aside(launch: Launch) -> Iterator[None]:
             now[...] = before
 
 
-def run(launch: Launch, log: WriteLog, seed: int, programs: Sequence[Program] | None) -> None:
+def run(launch: Launch, log: WriteLog, seed: int, programs: Sequence[Program] | None) -> str:
     """Runs instances (None: all) on the step machine, one after another. What the kernel may end in,
-    it ends in: then the log has what was done until there."""
+    it ends in: then the log has what was done until there, and the answer says in what."""
 
     def unheard(event: Event) -> None:
         pass
@@ -95,8 +95,11 @@ def run(launch: Launch, log: WriteLog, seed: int, programs: Sequence[Program] | 
     with session.using(quiet), silent():
         try:
             execution.execute(machine, launch.function.body, launch.bound, quiet)
-        except (*KERNEL_ERRORS, Enough):
-            return
+        except Enough:
+            pass
+        except KERNEL_ERRORS as error:
+            return error_text(error)
+    return ""
 
 
 __all__ = ["Target", "aside", "run", "target_of", "view_of"]
