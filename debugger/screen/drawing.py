@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from blockstep.debugger.screen.state import TABS, State
 from blockstep.debugger.views import lists, status
@@ -58,9 +59,22 @@ def draw_memory(state: State, width: int, height: int) -> Shown:
     values = state.array(name)
     if values is None:
         return said("the kernel runs")
-    look = state.memory_looks.get(name, Look())
-    kind = state.scene.arguments[name]
-    writers = state.writers.get(name)
+    wanted = (name, state.memory_looks.get(name, Look()), width, height)
+    shown = (values, state.writers.get(name))
+    if state.drawn is not None and _is_same(state.drawn[0], (wanted, shown)):
+        return state.drawn[1]
+    picture = _memory(state, name, *shown, width, height)
+    state.drawn = ((wanted, shown), picture)
+    return picture
+
+
+def _is_same(one: Any, two: Any) -> bool:
+    """Whether the same arrays, not equal ones, were looked at in the same way."""
+    return one[0] == two[0] and all(a is b for a, b in zip(one[1], two[1], strict=True))
+
+
+def _memory(state: State, name: str, values: Any, writers: Any, width: int, height: int) -> Shown:
+    look, kind = state.memory_looks.get(name, Look()), state.scene.arguments[name]
     if writers is None:
         return heat(Block(name, kind, values), look, width, height, state.palette)
     shown = Memory(name, kind, values, writers, state.scene.grid.grid)

@@ -83,10 +83,15 @@ class Screen:
         self.state.say(self.commands.arrival().text)
         self.state.refresh()
 
-    def run(self, stop: Stop) -> Then:
-        """Until the script goes on, or ends."""
+    def run(self, stop: Stop, first: list[str]) -> Then:
+        """Until the script goes on, or ends; the commands in `first` come before."""
         self.arrive(stop)
-        return self.app.run(handle_sigint=False)
+        return self.app.run(pre_run=lambda: self.begin(first), handle_sigint=False)
+
+    def begin(self, lines: list[str]) -> None:
+        """Does commands one after the other, and takes them out, until one ends the screen."""
+        if lines:
+            self._background(self._do_all(lines))
 
     # Layout.
 
@@ -280,6 +285,10 @@ class Screen:
             self.state.busy = False
             self.state.changed()
             self.app.invalidate()
+
+    async def _do_all(self, lines: list[str]) -> None:
+        while lines and not self.app.is_done:
+            await self._do(lines.pop(0))
 
     async def _do(self, line: str) -> None:
         if line.strip():

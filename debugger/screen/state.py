@@ -11,6 +11,7 @@ from blockstep.debugger.views.blocks import Block
 from blockstep.debugger.views.grid import grid_shape, index_of
 from blockstep.debugger.views.palette import Palette
 from blockstep.debugger.views.planes import Look, look_at
+from blockstep.debugger.views.text import Shown
 
 TABS = ("locals", "block", "grid", "memory", "findings", "calls", "points", "output")
 MOST_LOG = 2000  # lines of output that are kept
@@ -38,6 +39,7 @@ class State:
     finding: int = 0
     row: int = 0  # the line of source that is chosen, 0: none
     tops: dict[str, int] = field(default_factory=dict)  # by file, the first line that is shown
+    drawn: tuple[Any, Shown] | None = None  # the memory that was drawn last, and of what
     mask: dict[str, str] = field(default_factory=dict)  # by name, which one was chosen
     log: list[tuple[str, str]] = field(default_factory=list)
     back: int = 0  # lines that the output is scrolled up
@@ -52,6 +54,8 @@ class State:
     def refresh(self) -> None:
         """Takes down where the session stands now."""
         before, self.scene = self.scene, scene_of(self.commands)
+        if before.written == self.scene.written:  # nothing was written: what was read holds
+            self.scene.arrays.update(before.arrays)
         moved = before.stop is not self.scene.stop or before.at != self.scene.at
         if moved:
             self.row = 0

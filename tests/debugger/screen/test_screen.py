@@ -196,6 +196,20 @@ def test_memory_shows_elements_and_who_wrote_them(adding: Session) -> None:
     drive(adding, script, program=(6, 0, 0))
 
 
+def test_memory_follows_what_is_written_and_undone(adding: Session) -> None:
+    async def script(screen: Driven) -> None:
+        await screen.press("\x1b4", "until 24", "Enter", "\x1b4")
+        assert "out_ptr float32[100]" in screen.text
+        assert "210.375" not in screen.text
+        await screen.press("F10")
+        assert "the program instance is done" in screen.rows[0]
+        assert "210.375" in screen.text  # 99 * 2.125
+        await screen.press("C-F10")
+        assert "210.375" not in screen.text
+
+    drive(adding, script, program=(6, 0, 0))
+
+
 def test_help_is_shown_on_a_question_mark_and_goes_with_any_key(adding: Session) -> None:
     async def script(screen: Driven) -> None:
         await screen.press("?")
@@ -290,6 +304,18 @@ def test_continuing_past_the_end_lets_the_script_go_on_and_shift_f5_ends_it(
     assert drive(adding, go, program=(6, 0, 0)) is Then.GO
     adding.start((1, 0, 0))
     assert drive(adding, leave) is Then.QUIT
+
+
+def test_commands_from_a_file_are_done_before_those_of_a_person(adding: Session) -> None:
+    async def script(screen: Driven) -> None:
+        lines = ["next", "break 20", "continue", "print pid"]
+        screen.screen.begin(lines)
+        await screen.settle()
+        assert "●▶20" in screen.text and not lines
+        await screen.press("\x1b8")
+        assert "> print pid" in screen.text
+
+    drive(adding, script, program=(6, 0, 0))
 
 
 @pytest.mark.parametrize("depth", list(Depth))
