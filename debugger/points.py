@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.debugger.moments import Frame, Moment, frames_of
+from blockstep.debugger.moments import Moment, frames_of
 from blockstep.interp.memory import View
 from blockstep.options import Program
 

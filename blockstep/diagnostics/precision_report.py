@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from blockstep.diagnostics.decisions import (
+    MOST,
+    costs_text,
+    fix,
+    title,
+    verdict_text,
+    wrapped,
+)
 from blockstep.diagnostics.source import line_text, shown_path
 from blockstep.diagnostics.words import element_text, plural, triple
 
 MOST_LINES = 12  # of source, the worst ones
-MOST_COSTS = 6
-FINE = 2.0**-20
-WORTH = 0.1  # a decision that gives back less of the error is not worth a line
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "fdiv": "/", "div_rn": "/"}
 _CALLS = {
     "dot": "tl.dot", "reduce": "the reduction", "scan": "the scan", "cast": "the cast",
@@ -21,12 +26,12 @@ _CALLS = {
 }  # fmt: skip
 
 
-def text_of(report: Any) -> str:
-    """The whole report."""
-    return "\n".join(_text(report))
+def text_of(report: Any, top: int = MOST) -> str:
+    """The whole report; of decisions, the `top` dearest."""
+    return "\n".join(_text(report, top))
 
 
-def _text(report: Any) -> Iterator[str]:
+def _text(report: Any, top: int) -> Iterator[str]:
     result = report.result
     yield f"{report.kernel}, grid {triple(report.grid)}"
     if result.measured < result.programs:
@@ -43,9 +48,13 @@ def _text(report: Any) -> Iterator[str]:
         yield f"  {_output(made)}"
     yield ""
     yield from _lines(result.lines)
-    yield from _costs(report)
+    if report.not_tried:
+        yield from wrapped(f"no decision was tried: {report.not_tried}", 0)
+    if report.measured is not None:
+        yield from costs_text(report.measured, top)
     for verdict in report.verdicts:
-        yield from _verdict(verdict)
+        yield ""
+        yield from verdict_text(verdict)
 
 
 def _output(made: Any) -> str:
@@ -172,72 +181,6 @@ def _times(count: int) -> str:
     return f" ({plural(count, 'element')})"
 
 
-def _costs(report: Any) -> Iterator[str]:
-    if report.not_tried:
-        yield f"no decision was tried: {report.not_tried}"
-        return
-    worth = [c for c in report.costs if c.gain >= WORTH and not _is_fine(c)]
-    if not worth:
-        return
-    yield ""
-    yield "what would give it back, measured by running again with one decision widened:"
-    for number, cost in enumerate(worth[:MOST_COSTS], 1):
-        decision = cost.decision
-        place = f"{shown_path(decision.file)}:{decision.line}"
-        yield (
-            f"  {number}. {_decision(decision)} at {place}: {cost.output}"
-            f" {number(cost.before)} -> {number(cost.after)}"
-        )
-        yield f"     {_fix(decision)}"
-
-
-def _is_fine(cost: Any) -> bool:
-    """A few units in the last place of float32: nobody goes to float64 for that."""
-    return bool(cost.decision.type == "fp32" and cost.before < FINE)
-
-
-def _decision(decision: Any) -> str:
-    return {
-        "inputs": f"operands rounded to {decision.type}",
-        "sum": f"a sum kept in {decision.type}",
-        "cast": f"rounding to {decision.type}",
-        "arithmetic": f"arithmetic in {decision.type}",
-    }[decision.what]
-
-
-def _fix(decision: Any) -> str:
-    wider = "tl.float64" if decision.type == "fp32" else "tl.float32"
-    return {
-        "inputs": 'tl.dot(…, input_precision="ieee"), or "tf32x3" at half the price',
-        "sum": f"accumulate in {wider}: acc = tl.zeros(…, {wider}), and cast once, at the end",
-        "cast": f"keep the value in {wider} here, and cast later",
-        "arithmetic": f"compute in {wider}: x.to({wider}) before it",
-    }[decision.what]
-
-
-def _verdict(verdict: Any) -> Iterator[str]:
-    yield ""
-    name, count = verdict.output, verdict.differ
-    if verdict.answer == "equal":
-        yield f"{name} equals its reference"
-        return
-    where = element_text(name, verdict.index)
-    told = f"{where} is {verdict.value:.7g}, the reference {verdict.reference:.7g}"
-    exact = f"without rounding it would be {verdict.shadow:.7g}"
-    head = f"{count} of {plural(verdict.elements, 'element')} of {name} differ from the reference"
-    if verdict.answer == "drift":
-        yield f"drift: {head}, all of them by rounding"
-        yield f"  at most {told}; {exact}"
-    elif verdict.answer == "undecided":
-        yield f"undecided: {head}, {verdict.undecided} of them behind a decision within rounding"
-        yield f"  {told}; {exact}"
-    else:
-        yield f"bug: {head}, {verdict.outside} of them by more than rounding can do"
-        yield f"  {told}; {exact}"
-        low, high = f"{verdict.low:.7g}", f"{verdict.high:.7g}"
-        yield f"  a legal compilation gives {low} to {high}: the kernel computes something else"
-
-
 def _ulps(count: float) -> str:
     return f"{count:.1f} ulps" if count < 1e4 else f"{count:.1e} ulps"
 
@@ -265,12 +208,20 @@ def json_of(report: Any) -> dict[str, Any]:
     return {
         "kernel": report.kernel, "grid": list(report.grid), "programs": result.programs,
         "measured": result.measured, "machine": result.machine, "lines": lines, "outputs": outputs,
-        "costs": [
-            {"file": c.decision.file, "line": c.decision.line, "type": c.decision.type,
-             "what": c.decision.what, "output": c.output, "before": c.before, "after": c.after}
-            for c in report.costs
-        ],
+        "costs": [_cost_json(c) for c in report.costs],
         "verdicts": [asdict(v) for v in report.verdicts],
+    }  # fmt: skip
+
+
+def _cost_json(cost: Any) -> dict[str, Any]:
+    decision = cost.decision
+    return {
+        "file": decision.span.file, "line": decision.span.line, "column": decision.span.column,
+        "what": decision.what.name.lower(), "type": decision.kind.codegen_name(),
+        "name": decision.name, "text": title(decision), "fix": fix(decision),
+        "output": cost.output, "share": cost.share, "why": cost.why,
+        "before": None if cost.before is None else asdict(cost.before),
+        "after": None if cost.after is None else asdict(cost.after),
     }  # fmt: skip
 
 
