@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blockstep.debugger.moments import Born, Reason, Stop, Written
+from blockstep.debugger.moments import Born, Reason, Stop, Strayed, Written
 from blockstep.debugger.points import Breakpoint
 from blockstep.debugger.views.heat import index_text
 from blockstep.debugger.views.numbers import full
@@ -30,13 +30,16 @@ def why(stop: Stop | None) -> str:
     if isinstance(detail, Born):
         word = "NaN" if detail.kind == "nan" else "infinity"
         return f"first {word}, from {detail.op} at element {index_text(detail.element) or '[]'}"
+    if isinstance(detail, Strayed):
+        place = index_text(detail.element)
+        return f"{detail.op}{f' at element {place}' if place else ''} is {detail.ulps:.3g} ulp off"
     if isinstance(detail, BaseException):
         return f"{type(detail).__name__}: {str(detail).partition(chr(10))[0]}"
     return _WHY[stop.reason]
 
 
 _WHY = {
-    Reason.LINE: "", Reason.BREAKPOINT: "breakpoint", Reason.WATCH: "written",
+    Reason.LINE: "", Reason.BREAKPOINT: "breakpoint()", Reason.WATCH: "written",
     Reason.FINDING: "finding", Reason.BORN: "born", Reason.ERROR: "error past its bound",
     Reason.EXCEPTION: "exception", Reason.INTERRUPT: "stopped", Reason.INSTANCE_END:
     "the program instance is done", Reason.BEGIN: "the record begins here",

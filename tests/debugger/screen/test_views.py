@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blockstep.debugger.moments import Born, Frame, Reason, Stop, Written
+from blockstep.debugger.moments import Born, Frame, Reason, Stop, Strayed, Written
 from blockstep.debugger.points import Breakpoint
 from blockstep.debugger.session import Session
 from blockstep.debugger.views import lists, status
@@ -171,6 +171,9 @@ def test_why_it_stopped_is_said_with_the_numbers() -> None:
         status.why(Stop(Reason.EXCEPTION, (0, 0, 0), (), ValueError("no\nmore")))
         == "ValueError: no"
     )
+    strayed = Strayed("sub", (0, 0, 0), (5,), 12.5, 1.0, 1.1, "k.py", 3)
+    told = status.why(Stop(Reason.ERROR, (0, 0, 0), (), strayed))
+    assert told == "sub at element [5] is 12.5 ulp off"
     assert status.why(Stop(Reason.LINE, (0, 0, 0), ())) == ""
     assert status.why(None) == "not started"
 
