@@ -199,6 +199,13 @@ class Memory(Array):
         if name is not None and self.state.writers.pop(name, None) is None:
             self.asks(name)
 
+    def ask(self, command: str) -> None:
+        """`watch` or `blame` for the element under the cursor."""
+        name = self.state.memory_name
+        if name is not None and self.shape:
+            at = ", ".join(map(str, look_at(self.shape, self.look).at))
+            self.run(f"{command} {name}[{at}]")
+
 
 class Grid(Array):
     """Program instances. A click or Enter goes there."""
@@ -269,6 +276,7 @@ class Output(Act):
     """Answers; the arrows scroll."""
 
     def move(self, down: int, across: int) -> None:
+        self.state.answer = None
         self.state.back = min(max(self.state.back - down, 0), max(len(self.state.log) - 1, 0))
 
 
@@ -284,4 +292,4 @@ def acts_of(state: State, run: Runs, asks: Callable[[str], None]) -> dict[str, A
     return found
 
 
-__all__ = ["Act", "Array", "Block", "acts_of"]
+__all__ = ["Act", "Array", "Block", "Memory", "acts_of"]

@@ -98,6 +98,8 @@ def draw_calls(state: State, width: int, height: int) -> Shown:
 
 def draw_output(state: State, width: int, height: int) -> Shown:
     """Commands and their answers, and what the kernel prints."""
+    if state.answer is not None:
+        state.back = max(len(state.log) - state.answer - height, 0)
     last = max(len(state.log) - state.back, 0)
     part = state.log[max(last - height, 0) : last]
     lines: list[Line] = [

@@ -16,6 +16,7 @@ from blockstep.debugger.views.text import Shown
 TABS = ("locals", "block", "grid", "memory", "findings", "calls", "points", "output")
 MOST_LOG = 2000  # lines of output that are kept
 NONE = "none"
+COMMAND = "class:output.command"
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +44,7 @@ class State:
     mask: dict[str, str] = field(default_factory=dict)  # by name, which one was chosen
     log: list[tuple[str, str]] = field(default_factory=list)
     back: int = 0  # lines that the output is scrolled up
+    answer: int | None = None  # the line of the last command, which is in sight until one scrolls
     seen: int = 0  # findings that were known when the findings were shown last
 
     def changed(self) -> None:
@@ -80,9 +82,14 @@ class State:
         self.grid_look = look_at(grid_shape(state.grid), self.grid_look)
 
     def say(self, text: str, style: str = "") -> None:
-        """Adds lines to the output."""
+        """Adds lines to the output. Of a long answer the beginning is shown."""
+        if style == COMMAND:
+            self.answer = len(self.log)
         self.log += [(style, line) for line in text.split("\n")]
-        del self.log[:-MOST_LOG]
+        gone = max(len(self.log) - MOST_LOG, 0)
+        del self.log[:gone]
+        if self.answer is not None:
+            self.answer = max(self.answer - gone, 0)
         self.back = 0
         self.changed()
 
@@ -147,4 +154,4 @@ class State:
         return self.scene.arrays[name]
 
 
-__all__ = ["NONE", "TABS", "State"]
+__all__ = ["COMMAND", "NONE", "TABS", "State"]

@@ -196,6 +196,19 @@ def test_memory_shows_elements_and_who_wrote_them(adding: Session) -> None:
     drive(adding, script, program=(6, 0, 0))
 
 
+def test_an_element_in_memory_is_blamed_and_watched_by_a_key(adding: Session) -> None:
+    async def script(screen: Driven) -> None:
+        await screen.press("\x1b4", "Tab", "Tab", "Right", "Right", "b")
+        assert "> blame out_ptr[2]" in screen.text
+        assert "program instance (0, 0, 0)" in screen.text
+        await screen.press("4", "w")
+        assert "> watch out_ptr[2]" in screen.text
+        (watch,) = adding.points.watches
+        assert (watch.argument, watch.index) == ("out_ptr", (2,))
+
+    drive(adding, script, program=(1, 0, 0))
+
+
 def test_memory_follows_what_is_written_and_undone(adding: Session) -> None:
     async def script(screen: Driven) -> None:
         await screen.press("\x1b4", "until 24", "Enter", "\x1b4")
@@ -343,3 +356,19 @@ def test_without_unicode_nothing_but_ascii_is_on_the_screen(adding: Session) -> 
             assert screen.text.isascii()
 
     drive(adding, script, palette=Palette(ascii=True), program=(6, 0, 0))
+
+
+def test_asking_who_wrote_memory_changes_no_verdict() -> None:
+    x = np.zeros(1, np.float32)
+    session = Session(take(kernels.total, (x,), {}, (4,)))
+
+    async def script(screen: Driven) -> None:
+        await screen.press("F10", "F10", "\x1b4", "Tab", "Tab", "Enter")
+        assert "written by instance (3, 0, 0)" in screen.text
+        assert session.array("x_ptr")[0] == 0 and not session.findings
+        await screen.press("F5")
+        assert "error[race]" in screen.rows[0]
+        assert "(1, 0, 0)" in screen.rows[0]
+
+    drive(session, script)
+    session.close()
