@@ -52,8 +52,12 @@ def _ended(error: str, width: int) -> list[str]:
 
 
 def _by(chain: Chain) -> str:
+    if chain.program is not None and not _left_there(chain.head):
+        return f", a value of program instance {triple(chain.program)}"
     if chain.program is not None:
         return f", written last by program instance {triple(chain.program)}"
+    if chain.head.op in ("argument", "constant", "turn"):
+        return ""
     if chain.head.note == "more":
         return ", written by this launch"
     return f", {_NOTES['host']}: this launch does not write it"
@@ -198,12 +202,12 @@ def who_text(found: Accesses, most: int = MOST_ACCESSES, width: int = WIDTH) -> 
         if number and access.number != shown[number - 1].number + 1:
             gap = access.number - shown[number - 1].number - 1
             out.append(f"     ... {gap} more")
-        out.append(_cut(_access(access, found.argument), width))
+        out += _wrapped(_access(access, found.argument), "", width)
     return "\n".join(out)
 
 
 def _access(a: ElementAccess, argument: str) -> str:
-    op = a.op if a.sem in (None, "relaxed", "volatile") else f"{a.op} {a.sem}"
+    op = a.op if a.sem in (None, "acq_rel") else f"{a.op} {a.sem}"
     text = f"{a.number:4}  {triple(a.program)}  {_short(a.span)}  {op}"
     if a.kind == "read" or not a.wrote:
         text += f"  reads {value_text(a.before)}"

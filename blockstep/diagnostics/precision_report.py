@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -109,6 +110,7 @@ def _weight(records: list[Any]) -> float:
         + r.vanished
         + r.saturated
         + r.decided
+        + (r.inf_born if r.inf and math.isfinite(r.inf.shadow) else 0)
         for r in records
     )
     return float(max(r.introduced for r in records)) + (1e6 if special else 0.0)

@@ -30,6 +30,6 @@ gather[(64,)](random.random((64, 32)).astype(np.float32), np.zeros(1, np.float16
 #          fp16, rounding each time
 #          gives back all of the error of `out_ptr`: max 1.24 -> 4.67e-05, rms 1.24 ->
 #            4.67e-05
-#          help: make `out_ptr` float32 where the host allocates it, and what is
-#            stored, too
+#          help: make `out_ptr` float32 where the host allocates it, and store without
+#            .to(...)
 #       1 other decision would give back less

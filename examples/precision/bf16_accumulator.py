@@ -35,7 +35,7 @@ matmul[(1,)](a, b, c, 512, N=32, BLOCK=32)
 #           |          | ^ the cast rounds to bf16, by 0.5 ulps at most
 #        16 |  0.00169 | acc += tl.dot(a, b).to(tl.bfloat16)  # here: a sum kept in …
 #           |          | ^ cancellation: 2.33 + -2.31 = 0.0156 loses 8 bits: what was
-#           |          |   rounded before stands in the first places (165 elements)
+#           |          |   rounded before stands in the first places (175 elements)
 #           |          | ^ `+` gives zero for 0.019: what it is made of was rounded
 #           |          |   away (6 elements)
 #

@@ -29,12 +29,6 @@ normalise[(1,)](np.zeros(16, np.float32), np.zeros(16, np.float32), N=16)
 #        14 |        0 | tl.store(out_ptr + n, 1.0 / tl.sqrt((variance.to(tl.float16…
 #           |          | ^ infinity is born: 1 / 0 = inf, and would be 1e+04 without
 #           |          |   rounding (16 elements)
-#           |          | ^ `sqrt` gives zero for 0.0001: what it is made of was
-#           |          |   rounded away (16 elements)
-#           |          | ^ the cast gives zero for 1e-08: what it is made of was
-#           |          |   rounded away (16 elements)
-#           |          | ^ `+` underflows to zero: 1e-08 is too small for fp16 (16
-#           |          |   elements)
 #
 #     what would give it back: the launch run again, one decision taken otherwise
 #       1. examples/precision/epsilon_in_fp16.py:13:11: `variance * 0 + 1e-08` is

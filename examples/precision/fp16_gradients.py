@@ -32,7 +32,7 @@ gradients[(1,)](p, dp, np.zeros(64, np.float16), N=64)
 #       1. examples/precision/fp16_gradients.py:13:5: `ds_ptr` holds fp16
 #          gives back all of the error of `ds_ptr`: max 9.5e-09 -> 0, rms 3.97e-09 ->
 #            0
-#          help: make `ds_ptr` float32 where the host allocates it, and what is
-#            stored, too
+#          help: make `ds_ptr` float32 where the host allocates it, and compute what
+#            is stored in float32
 #       1 other decision would give back less
 #       all of it in float32 at least: `ds_ptr` max 9.5e-09 -> 0, rms 3.97e-09 -> 0

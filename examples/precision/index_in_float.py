@@ -24,6 +24,3 @@ places[(1,)](np.zeros(16, np.float32), (1 << 24) + 1, N=16)
 #     examples/precision/index_in_float.py    introduced, of the size of the values
 #        12 | 4.21e-08 | place = (FIRST + n).to(tl.float32)  # here: rounds to fp32
 #           |          | ^ the cast rounds to fp32, by 0.5 ulps at most
-#
-#     what would give it back: the launch run again, one decision taken otherwise
-#       no single decision accounts for a hundredth of the error

@@ -51,14 +51,3 @@ for precision in ("tf32", "ieee"):
 #        16 | 9.32e-08 | acc += tl.dot(a, b, input_precision=PRECISION)  # here: tf32
 #           |          | ^ cancellation: 2.31 + -2.31 = -0.000344 loses 13 bits: what
 #           |          |   was rounded before stands in the first places (1 element)
-#
-#     what would give it back: the launch run again, one decision taken otherwise
-#       1. examples/precision/tf32_and_ieee.py:16:16: the sum of this product of
-#          matrices is kept in fp32
-#          gives back 80% of the error of `c_ptr`: max 1.23e-05 -> 2.99e-06, rms
-#            2.83e-06 -> 5.58e-07
-#          help: more partial sums (a smaller block of K), or float64 factors
-#       2. examples/precision/tf32_and_ieee.py:16:9: this line computes in fp32
-#          gives back 23% of the error of `c_ptr`: max 1.23e-05 -> 8.17e-06, rms
-#            2.83e-06 -> 2.17e-06
-#          help: another formula, or tl.float64 for this line

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from blockstep.interp.bounds.ranges import form, widened
+from blockstep.interp.grid.arena import arena
 from blockstep.interp.grid.checks import UNJUDGED
 from blockstep.interp.grid.plan import Plan
 from blockstep.interp.memory import View
+from blockstep.interp.shadows.distance import measured, where_worst
 from blockstep.interp.shadows.grid import ShadowMachine
 from blockstep.interp.shadows.memory import ShadowMemory
 from blockstep.interp.shadows.records import OutputRecord, ShadowResult
-from blockstep.interp.shadows.tally import Tally, ulps_of
+from blockstep.interp.shadows.tally import Tally
 from blockstep.ir import Function
 
 FEW = 1 << 14
@@ -28,10 +30,11 @@ def on_grid(
     """A launch on the grid machine. With `share` below 1 only so many program instances run, and memory
     is not what the launch leaves. Raises Suspicion where only the step machine can run it."""
     machine = ShadowMachine(function, plan, grid, dict(arguments), UNJUDGED)
-    machine.run_some(share)
-    views = [v for v in arguments.values() if isinstance(v, View)]
-    total = grid[0] * grid[1] * grid[2]
-    return result(function.name, machine.tally, machine.shadows, views, total, machine.measured)
+    with arena():
+        machine.run_some(share)
+        views = [v for v in arguments.values() if isinstance(v, View)]
+        total = grid[0] * grid[1] * grid[2]
+        return result(function.name, machine.tally, machine.shadows, views, total, machine.measured)
 
 
 def share_of(function: Function, grid: tuple[int, int, int]) -> float:
@@ -70,39 +73,35 @@ def _output(view: View, shadows: ShadowMemory) -> OutputRecord | None:
     if view.storage is None or not view.dtype.is_floating() or not view.size:
         return None
     at, shadow = shadows.of_view(view)
-    if not at.size:
+    if not shadow.size:
         return None
     kind = view.dtype
     strides = [s * view.itemsize for s in view.strides]
     offset = int(view.base) - view.storage.base
     whole = np.ndarray(view.shape, kind.numpy, view.storage.data.data, offset, strides)
-    values = (
-        whole.reshape(-1)[at]
-        if whole.flags.c_contiguous
-        else whole[np.unravel_index(at, view.shape)]
-    )
+    if at is None:
+        values = whole.reshape(-1)
+    else:
+        values = whole[np.unravel_index(at, view.shape)]
     made = OutputRecord(view.name, str(kind), at, values, shadow, view.shape)
-    _compare(made, widened(values, kind), kind)
+    _compare(made, kind)
     return made
 
 
-def _compare(made: OutputRecord, values: Any, kind: Any) -> None:
-    made.nan, made.infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-    with np.errstate(all="ignore"):
-        off, shadow = np.abs(values - made.shadow), made.shadow
-    off = np.where(np.isfinite(off), off, 0.0)
-    told = form(kind)
-    tiny = 2.0 ** (1 - told.bias)
-    with np.errstate(all="ignore"):
-        ulps = off / (np.maximum(np.abs(shadow), tiny) * 2.0**-told.fraction)
-    ulps = np.where(np.isfinite(ulps), ulps, 0.0)
-    flat = int(np.argmax(ulps))
-    made.index = tuple(int(i) for i in np.unravel_index(int(made.at[flat]), made.shape))
-    made.worst_ulps = ulps_of(values[flat], shadow[flat], kind)
-    made.mean_ulps = float(ulps.mean())
-    right = np.where(np.isfinite(shadow), shadow, 0.0)
-    size = float(np.sqrt(np.mean(right**2)))
-    made.relative = float(np.sqrt(np.mean(off**2))) / size if size else 0.0
+def _compare(made: OutputRecord, kind: Any) -> None:
+    values = made.values if made.values.dtype.char in "fd" else widened(made.values, kind)
+    seen = measured(values, made.shadow, form(kind))
+    if seen.special:
+        made.nan, made.infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    flat = where_worst(values, made.shadow, form(kind), seen) if seen.worst else 0
+    made.index = tuple(
+        int(i)
+        for i in np.unravel_index(
+            flat if made.chosen is None else int(made.chosen[flat]), made.shape
+        )
+    )
+    made.worst_ulps, made.mean_ulps = seen.worst, seen.total / made.elements
+    made.relative = float((seen.error_squares / seen.squares) ** 0.5) if seen.squares else 0.0
 
 
 __all__ = ["on_grid", "result", "share_of"]

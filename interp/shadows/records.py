@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from blockstep.findings import Span
 from blockstep.options import Program
 
@@ -87,12 +89,12 @@ class LineRecord:
 
 @dataclass(slots=True, eq=False)
 class OutputRecord:
-    """The elements of an argument that measured program instances wrote: where (`at`, flat indices into
-    `shape`), their values, their shadows, and how far these are apart."""
+    """The elements of an argument that measured program instances wrote: where (`chosen`, flat indices
+    into `shape`; None: all of them), their values, their shadows, and how far these are apart."""
 
     name: str
     type: str
-    at: Any
+    chosen: Any
     values: Any
     shadow: Any
     shape: tuple[int, ...]
@@ -104,9 +106,14 @@ class OutputRecord:
     infinite: int = 0
 
     @property
+    def at(self) -> Any:
+        """Flat indices of the elements."""
+        return np.arange(len(self.shadow)) if self.chosen is None else self.chosen
+
+    @property
     def elements(self) -> int:
         """How many were measured."""
-        return len(self.at)
+        return len(self.shadow)
 
 
 @dataclass(slots=True, eq=False)

@@ -95,3 +95,11 @@ def summing(x_ptr, out_ptr, BLOCK: tl.constexpr):
     y = x * 2.0
     z = (y + 1e6) - 1e6
     tl.store(out_ptr + offs, z)
+
+
+@triton.jit
+def scattering(x_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK) * 1000 + tl.program_id(0)
+    for k in range(3):
+        x = tl.load(x_ptr + offs)
+        tl.store(x_ptr + offs, x * 2 + k, mask=offs < 3500)

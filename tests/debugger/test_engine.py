@@ -328,3 +328,21 @@ def test_lines_have_numbers_that_events_do_not_move(opened: Opened) -> None:
         assert session.lines == min(there, 16)
     assert text_of(stop) == text
     assert session.to_line(99).reason is Reason.END
+
+
+def test_the_history_is_bounded_and_says_what_it_takes(opened: Opened) -> None:
+    x = np.ones(4096, np.float32)
+    args = (x, x.copy(), 4096)
+    session = opened(kernels.nested, args, (1,), {"BLOCK": 4096}, limit=1 << 20)
+    session.run()
+    history = session.history
+    held = {
+        id(v): v for m in history.moments for v in m.top.locals.values() if hasattr(v, "handle")
+    }
+    blocks = sum(v.handle.nbytes for v in held.values())
+    assert blocks + history.log.nbytes <= history.bytes <= history.limit
+    assert history.first == 0
+    small = opened(kernels.nested, args, (1,), {"BLOCK": 4096}, limit=100_000)
+    small.run()
+    assert small.history.first > 0
+    assert len(small.history.moments) >= 8
