@@ -43,7 +43,9 @@ _SHORT = {
 }  # fmt: skip
 
 _ASKING = ("print", "blame", "watch")  # what panes do to be told something
-_OF_MAP = [("[ ]", "page"), ("a", "axes"), ("z", "pages"), ("v", "numbers"), ("Esc", "command"), ("?", "help")]  # fmt: skip
+_OF_MAP = [
+    ("[ ]", "page"), ("a", "axes"), ("z", "pages"), ("Esc", "command"), ("v", "numbers"), ("?", "help"),
+]  # fmt: skip
 _OF_PANE = {
     "block": [("< >", "name"), ("m", "mask"), ("Enter", "print")],
     "memory": [("< >", "argument"), ("Enter", "writers"), ("b", "blame"), ("w", "watch")],

@@ -193,6 +193,9 @@ def test_help_takes_as_many_columns_as_it_needs() -> None:
     for word in ("does 0", "does 11", "help"):
         assert word in low.text
     assert len(status.help_page(sections, 80, 40).lines) == 15
+    split = status.help_page([("Run", [("F1", "runs")] * 3), ("Look", [("?", "help")] * 4)], 80, 5)
+    assert [row.split()[0] for row in split.text.split("\n")] == ["Run", "F1", "F1", "F1", "?"]
+    assert "Look" in split.text.split("\n")[0]
 
 
 @pytest.mark.parametrize(
