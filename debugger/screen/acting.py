@@ -196,7 +196,9 @@ class Memory(Array):
 
     def enter(self) -> None:
         name = self.state.memory_name
-        if name is not None and self.state.writers.pop(name, None) is None:
+        if name is None or self.state.array(name) is None:
+            return
+        if self.state.writers.pop(name, None) is None:
             self.asks(name)
 
     def ask(self, command: str) -> None:

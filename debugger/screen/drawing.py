@@ -57,6 +57,11 @@ def draw_memory(state: State, width: int, height: int) -> Shown:
     if name is None:
         return said("the launch has no array arguments")
     values = state.array(name)
+    if values is None and state.is_too_large(name):
+        kind = state.scene.arguments[name]
+        return said(
+            f"{name} {kind} has too many elements to be drawn:\n`print tl.load({name} + ...)` reads some"
+        )
     if values is None:
         return said("the kernel runs")
     wanted = (name, state.memory_looks.get(name, Look()), width, height)

@@ -15,6 +15,7 @@ from blockstep.debugger.views.text import Shown
 
 TABS = ("locals", "block", "grid", "memory", "findings", "calls", "points", "output")
 MOST_LOG = 2000  # lines of output that are kept
+MOST_ELEMENTS = 1 << 24  # of an argument that is drawn
 NONE = "none"
 COMMAND = "class:output.command"
 
@@ -145,10 +146,14 @@ class State:
             return self.argument
         return names[-1] if names else None
 
+    def is_too_large(self, name: str) -> bool:
+        """Whether an argument is not drawn."""
+        return self.commands.session.view(name).size > MOST_ELEMENTS
+
     def array(self, name: str) -> Any:
-        """An argument's elements at the scene; None while they cannot be read."""
+        """An argument's elements at the scene; None while they cannot be read, or are too many."""
         if name not in self.scene.arrays:
-            if self.busy:
+            if self.busy or self.is_too_large(name):
                 return None
             self.scene.arrays[name] = self.commands.session.array(name)
         return self.scene.arrays[name]

@@ -209,6 +209,18 @@ def test_an_element_in_memory_is_blamed_and_watched_by_a_key(adding: Session) ->
     drive(adding, script, program=(1, 0, 0))
 
 
+def test_an_argument_of_too_many_elements_is_not_drawn_and_that_is_said(
+    adding: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("blockstep.debugger.screen.state.MOST_ELEMENTS", 99)
+
+    async def script(screen: Driven) -> None:
+        await screen.press("\x1b4", "Tab", "Tab", "Right", "Enter")
+        assert "out_ptr float32[100] has too many elements to be drawn" in screen.text
+
+    drive(adding, script, program=(6, 0, 0))
+
+
 def test_memory_follows_what_is_written_and_undone(adding: Session) -> None:
     async def script(screen: Driven) -> None:
         await screen.press("\x1b4", "until 24", "Enter", "\x1b4")
