@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
@@ -23,10 +24,14 @@ from blockstep.language import op as language_op
 from blockstep.runtime import held
 from blockstep.runtime.ladder.launch import Launch, take
 
+_answering: ContextVar[bool] = ContextVar("blockstep_answering", default=False)
+
 
 def run(line: str, frame: FrameType | None = None) -> str:
     """Does one command of the debugger, without running the kernel, at the kernel's frame that is
     nearest to `frame` (None: to the caller); what it answers. Raises Refused."""
+    if _answering.get():  # the kernel runs again for the sake of an answer
+        return ""
     launch = _running()
     inner = frame or calling_frame()
     with _outside(launch) as again:
@@ -41,37 +46,44 @@ def run(line: str, frame: FrameType | None = None) -> str:
 
 def blame(element: str) -> None:
     """Prints who wrote an element, in the whole launch. Raises Refused."""
-    print(run(f"blame {element}", calling_frame()))
+    _say(run(f"blame {element}", calling_frame()))
 
 
 def who(element: str) -> None:
     """Prints every access to an element, in the whole launch. Raises Refused."""
-    print(run(f"who {element}", calling_frame()))
+    _say(run(f"who {element}", calling_frame()))
 
 
 def info(subject: str) -> None:
     """Prints what `info` says. Raises Refused."""
-    print(run(f"info {subject}", calling_frame()))
+    _say(run(f"info {subject}", calling_frame()))
 
 
 def plot(expression: str) -> None:
     """Prints a picture of a block or an argument. Raises Refused."""
-    print(run(f"plot {expression}", calling_frame()))
+    _say(run(f"plot {expression}", calling_frame()))
 
 
 def diff() -> None:
     """Prints how the launch compares with its compiled forms. Raises Refused."""
-    print(run("diff", calling_frame()))
+    _say(run("diff", calling_frame()))
 
 
 def save(file: str) -> None:
     """Writes the launch into a replay file. Raises Refused."""
-    print(run(f"save {file}", calling_frame()))
+    _say(run(f"save {file}", calling_frame()))
+
+
+def _say(text: str) -> None:
+    if text:
+        print(text)
 
 
 def debug() -> None:
     """Opens the debugger on this launch, at the first line of this program instance. Memory is
     afterwards as it was. Raises Refused."""
+    if _answering.get():
+        return
     launch = _running()
     program = _program()
     with _outside(launch) as again, launch.as_before():
@@ -101,12 +113,14 @@ def _outside(launch: held.Held) -> Iterator[Launch]:
     """The launch once more, its memory from before it noted, memory itself as it is now; no machine
     is in force."""
     token = language_op.machine.set(None)  # type: ignore[arg-type]
+    asked = _answering.set(True)
     try:
         with launch.as_before():
             again = take(launch.function, launch.args, launch.kwargs, launch.grid, launch.host)
             again.number = launch.number or None
         yield again
     finally:
+        _answering.reset(asked)
         language_op.machine.reset(token)
 
 

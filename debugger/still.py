@@ -43,6 +43,7 @@ class Still:
         self.history = History(0)
         self.stop = Stop(Reason.LINE, program or (0, 0, 0), tuple(frames))
         self.position = (0, 0)
+        self.lines = 1
 
     def evaluate(self, text: str, frame: Frame) -> Any:
         """The value of an expression over the names of a frame. Raises what it raises."""

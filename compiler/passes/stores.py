@@ -32,6 +32,8 @@ from blockstep.language import types as ty
 
 ROOM = 1 << 15  # bytes of shared memory that a store takes at most, if there is no more
 _FIRST = 90  # the architecture
+BITWISE = ("and", "or", "xor")
+"""What the engine does not do to 64-bit elements: an H200 ends the launch with an illegal instruction."""
 _TAKEN = (
     ty.float16, ty.bfloat16, ty.float32, ty.float64, ty.int8, ty.uint8, ty.int16, ty.uint16,
     ty.int32, ty.uint32, ty.int64, ty.uint64,
@@ -66,6 +68,8 @@ class Stores:
         combine = store.attributes.get("combine")
         box = box_of(pointer, mask[0] if mask else None)
         if box is None or _is_refused(box):
+            return None
+        if combine in BITWISE and box.element.itemsize == 8:
             return None
         held = _before_conversions(value)
         pays = held is not value or not box.passed or combine is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -114,10 +115,10 @@ class Base:
 
     def element(self, text: str) -> tuple[str, tuple[int, ...]]:
         """ARG[i, j]. Raises Refused."""
-        return parse_element(text, self.arrays(), self._index_value)
+        return parse_element(text, self.arrays(), self.index_value)
 
-    def _index_value(self, node: ast.expr) -> Any:
-        """A number needs no kernel that runs."""
+    def index_value(self, node: ast.expr) -> Any:
+        """The value of an index; a number needs no kernel that runs."""
         try:
             return ast.literal_eval(node)
         except ValueError:
@@ -199,7 +200,7 @@ class Base:
         """The launch once more, with memory as it was before it, for whoever runs it all: afterwards
         the session stands where it stood."""
         launch = self.session.launch
-        with self.before_launch():
+        with self.before_launch(), _no_breakpoints():
             again = take(launch.function, launch.args, launch.kwargs, launch.grid, launch.host)
             again.number = launch.number
             try:
@@ -221,17 +222,20 @@ class Base:
             for array, kept in now:
                 array[...] = kept
 
-    def lines_before(self) -> int:
-        """Where the session stands in its run. `Running` has it."""
-        raise NotImplementedError
-
-    def repeat(self) -> None:
-        """Runs the launch once more, to where the session stands. `Running` has it."""
-        raise NotImplementedError
-
     def run_line(self, line: str) -> Reply:
         """Runs one command; `Commands` has it."""
         raise NotImplementedError
+
+
+@contextmanager
+def _no_breakpoints() -> Iterator[None]:
+    """A `breakpoint()` in the kernel does nothing inside: somebody waits for an answer."""
+    before = sys.breakpointhook
+    sys.breakpointhook = lambda *args, **kwargs: None
+    try:
+        yield
+    finally:
+        sys.breakpointhook = before
 
 
 def _first_line(error: BaseException) -> str:

@@ -94,7 +94,7 @@ class Files(Base):
             return
         start = self.first or (0, 0, 0)
         yield f"run {','.join(map(str, start))}"
-        yield f"position {self.lines_before()}"
+        yield f"position {self.session.lines}"
 
     def do_source(self, arg: str) -> Reply:
         """source FILE

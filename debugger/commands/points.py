@@ -114,19 +114,12 @@ class Stopping(Base):
         if not arg:
             return Reply(self._caught(), {"events": sorted(points.events)})
         if found := _ERROR.match(arg):
-            self._follow_errors(float(found[1]))
+            points.error = float(found[1])
         elif arg.lower() in EVENTS:
             points.events.add(arg.lower())
         else:
             raise Refused(f"catch {' | '.join(EVENTS)} | error > N")
         return Reply(self._caught(), {"events": sorted(points.events)})
-
-    def _follow_errors(self, limit: float) -> None:
-        """Values that are there already have no float64 beside them: the run is repeated up to here."""
-        points = self.session.points
-        had, points.error = points.error, limit
-        if had is None and self.stop is not None:
-            self.repeat()
 
     def do_uncatch(self, arg: str) -> Reply:
         """uncatch [finding | nan | inf | exception | error]

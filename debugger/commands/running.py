@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -15,7 +14,6 @@ from blockstep.diagnostics.words import triple
 from blockstep.options import Program, parse_program
 
 Action = Callable[[], Stop]
-_WITHIN = (Reason.FINDING, Reason.BORN, Reason.EXCEPTION, Reason.ERROR)  # a line, not before one
 
 
 class Running(Base):
@@ -103,7 +101,7 @@ class Running(Base):
 
     def _to_birth(self, kind: str) -> Reply:
         """The run once more up to that operation, or back to where it stood."""
-        program, (number, _) = self.stopped.program, self.session.position
+        program, line = self.stopped.program, self.session.lines
         if program is None:
             raise Refused("of which program instance? `program X,Y,Z` goes to one")
         with self._only({kind}):
@@ -113,34 +111,17 @@ class Running(Base):
             ):
                 stop = self.session.cont()
             if stop.reason is Reason.END:
-                self.session.start(self.first)
-                self.arrived(self.session.until_moment(number))
+                self.arrived(self.session.to_line(line))
                 what = "NaN" if kind == "nan" else "infinity"
                 raise Refused(f"no {what} is born in this program instance; some may be loaded")
         return self.arrived(stop)
 
-    def lines_before(self) -> int:
-        """How many lines ran before the one where the session stands. Stops in the middle of a line
-        are no lines."""
-        number = self.session.position[0]
-        known = self.session.history.moments
-        return number - sum(m.number <= number and m.reason in _WITHIN for m in known)
-
-    def _to_line(self, count: int, error: float | None = None) -> Stop:
-        with self._only(set(), error):
-            self.session.start(self.first)
-            return self.session.until_moment(count)
-
-    def repeat(self) -> None:
-        """Runs the launch once more, to the line where the session stands, with every value's error."""
-        self.arrived(self._to_line(self.lines_before(), math.inf))
-
     @contextmanager
-    def _only(self, events: set[str], error: float | None = None) -> Iterator[None]:
+    def _only(self, events: set[str]) -> Iterator[None]:
         """Nothing but these events stops the session inside."""
         points = self.session.points
         before = points.breakpoints, points.watches, points.events, points.error
-        points.breakpoints, points.watches, points.events, points.error = [], [], events, error
+        points.breakpoints, points.watches, points.events, points.error = [], [], events, None
         try:
             yield
         finally:
@@ -175,11 +156,12 @@ class Running(Base):
     def do_position(self, arg: str) -> Reply:
         """position [NUMBER]
 
-        Where the session stands in its record, in lines. With a number it runs the launch again up
-        to there, and nothing else stops it on the way."""
+        Where the session stands in its run, in lines. With a number it goes to that line, back or
+        forth, and nothing else stops it on the way."""
         if arg:
-            return self.arrived(self._to_line(self.number(arg)))
-        return Reply(f"line {self.lines_before()} of this run", {"position": self.lines_before()})
+            number = self.number(arg)
+            return self._run(lambda: self.session.to_line(number))
+        return Reply(f"line {self.session.lines} of this run", {"position": self.session.lines})
 
     # How.
 

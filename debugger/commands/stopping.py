@@ -56,6 +56,8 @@ def _why(stop: Stop, session: Session, color: bool) -> list[str]:
         return [diagnostics.render(stop.finding, color)]
     if stop.reason is Reason.EXCEPTION:
         return [f"{type(detail).__name__}: {detail}"]
+    if stop.reason is Reason.BREAKPOINT:
+        return ["breakpoint() in the kernel"]
     if stop.reason is Reason.INTERRUPT:
         return ["interrupted"]
     if stop.reason is Reason.BEGIN:

@@ -111,8 +111,8 @@ def test_going_back_undoes_memory(at_scale: Commands) -> None:
 
 
 def test_a_place_of_the_record_can_be_returned_to(at_scale: Commands) -> None:
-    assert said(at_scale, "n", "n", "position") == "line 2 of this run"
-    said(at_scale, "finish", "position 2")
+    assert said(at_scale, "n", "n", "position") == "line 3 of this run"
+    said(at_scale, "finish", "position 3")
     assert line(at_scale) == line_of("load")
 
 
@@ -214,6 +214,51 @@ def test_what_can_be_caught_is_told(at_scale: Commands) -> None:
     assert said(at_scale, "catch error > 4 ulps").endswith("error > 4 ulps")
     assert said(at_scale, "uncatch") == "caught: nothing"
     assert "catch finding | nan | inf | exception" in refused(at_scale, "catch it")
+
+
+# Who, and how it compares.
+
+
+def test_blame_names_the_instance_the_line_and_what_it_came_from(at_scale: Commands) -> None:
+    text = said(at_scale, "blame out_ptr[17]")
+    assert text.startswith("out_ptr[17] = 34, written last by program instance (2, 0, 0)")
+    assert "read from x_ptr[17]; as the host passed it" in text
+    assert at_scale.run_line("blame out_ptr[17]").data["blame"]["program"] == [2, 0, 0]
+    assert line(at_scale) == line_of("first") and not at_scale.session.array("out_ptr")[17]
+
+
+def test_blame_of_a_block_is_of_this_place(at_scale: Commands) -> None:
+    said(at_scale, "next 4")
+    text = said(at_scale, "blame y[3]")
+    assert text.startswith("y[3] = 22") and "x_ptr[11]" in text
+    assert line(at_scale) == line_of("store")
+    assert "no argument is an array called `nosuch`" in refused(at_scale, "blame nosuch[3]")
+    assert "`y` has 8 elements: there is no 8" in refused(at_scale, "blame y[8]")
+
+
+def test_who_lists_every_access_in_order(at_scale: Commands) -> None:
+    lines = said(at_scale, "who out_ptr[9]").splitlines()
+    assert lines[0] == "out_ptr[9] = 18 after 1 access; before: 0"
+    assert at_scale.run_line("who out_ptr[9]").data["who"]["count"] == 1
+
+
+def test_diff_leaves_the_session_where_it_is(at_scale: Commands) -> None:
+    said(at_scale, "next 4")
+    before = at_scale.session.array("out_ptr")
+    found = at_scale.run_line("diff").data["diff"]
+    assert {r["rung"] for r in found["rungs"]} >= {"step", "grid", "ptx"} and not found["findings"]
+    assert (at_scale.session.array("out_ptr") == before).all()
+    said(at_scale, "next")
+    assert at_scale.session.array("out_ptr")[9] == 18
+
+
+def test_precision_says_drift_or_bug(at_scale: Commands) -> None:
+    found = at_scale.run_line("precision").data["precision"]
+    assert found["kernel"] == "scale"
+    assert "no argument is an array called `nosuch`" in refused(
+        at_scale, "precision nosuch against 3"
+    )
+    assert "precision ARG against EXPRESSION" in refused(at_scale, "precision out_ptr")
 
 
 def test_going_back_past_every_write_says_so(at_scale: Commands) -> None:

@@ -215,9 +215,18 @@ FLOATS = [np.float16, BF16]
 WORDS = [np.uint32, np.int32, np.uint64]
 COMBINED = {
     "add": [*WORDS, *FLOATS, np.float32], "min": [*WORDS, np.int64, *FLOATS],
-    "max": [*WORDS, np.int64, *FLOATS], "and": [*WORDS, np.int64], "or": [np.int64],
-    "xor": [np.uint32],
+    "max": [*WORDS, np.int64, *FLOATS], "and": [np.int32, np.uint32], "or": [np.int32], "xor": [np.uint32],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("op", ["and", "or", "xor"])
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_bits_of_64_bit_elements_are_combined_by_lanes(op: str, kind: Any) -> None:
+    """An H200 ends a launch in which the engine is told to, with an illegal instruction."""
+    draw = np.random.default_rng(3)
+    x, out = (draw.integers(0, 9, s).astype(kind) for s in ((8, 16), (14, 32)))
+    one = run(combined, (3,), x, out, None, 14, 32, BM=8, BN=16, OP=op)
+    assert "cp.reduce" not in one.text
 
 
 @pytest.mark.parametrize(("op", "kind"), [(op, kind) for op in COMBINED for kind in COMBINED[op]])

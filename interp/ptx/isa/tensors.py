@@ -78,6 +78,9 @@ def _load(i: Instruction, d: Decoder, multicast: bool) -> Effect:
     return run
 
 
+_BITWISE = ("and", "or", "xor")  # the manual has them for b64; an H200 takes none for a map of s64
+
+
 def _store(i: Instruction, d: Decoder, how: str) -> Effect:
     """`[map, {x, y}], [src]`; `how` memory and block are combined, if they are."""
     box, source, place = _box(i.operands[0], d), d.address(i.operands[1]), d.place
@@ -87,6 +90,9 @@ def _store(i: Instruction, d: Decoder, how: str) -> Effect:
         start, memory = source(frame), frame.batch.memory
         for lanes, tensor, coordinates in box(frame, mask):
             _check_written(frame, lanes, tensor, coordinates, place)
+            if how in _BITWISE and tensor.kind == "s64":
+                what = f"the copy engine has no `.{how}` for elements of the type s64"
+                raise frame.batch.trap(frame, "trap", what, lanes, place)
             many, inside, far = _elements(frame, lanes, tensor, coordinates)
             few, near = _chunks(frame, lanes, tensor, start, place)
             Groups.of_bulk(frame.batch)

@@ -157,8 +157,9 @@ class BulkWrites(Watcher):
             self._check_fenced(frame, flat, size, inside, place)
         groups = self.batch.state["bulk copies"]
         cta, tid = frame.active(frame.cta, inside), frame.active(frame.tid, inside)
-        for c, t in np.unique(np.stack([cta, tid], axis=1), axis=0).tolist():
-            low, high = _runs(np.unique(flat[(cta == c) & (tid == t)]), size)
+        for number, mine in _parts(cta.astype(np.int64) * self.batch.threads + tid):
+            c, t = divmod(number, self.batch.threads)
+            low, high = _runs(np.unique(flat[mine]), size)
             group = int(groups.committed[c, t]) + 1
             self.pending.setdefault(c, []).append(_Write(t, group, low, high, how, place))
             self.low, self.high = min(self.low, int(low[0])), max(self.high, int(high[-1]))
@@ -171,16 +172,16 @@ class BulkWrites(Watcher):
         cta, tid = frame.active(frame.cta, mask).reshape(-1), frame.active(frame.tid, mask)
         tid = tid.reshape(-1)
         found, related, known = np.zeros(low.shape, bool), None, False
-        for c in np.intersect1d(cta, list(self.pending)).tolist():
-            for one in self.pending[c]:
+        for c, mine in _parts(cta):
+            for one in self.pending.get(c, ()):
                 if how and how == one.how:
                     continue
-                meets = (cta == c) & one.touches(low, high)
+                meets = one.touches(low[mine], high[mine])
                 if one.waited is not None:
-                    meets &= self._unaware(one, c, tid)
+                    meets &= self._unaware(one, c, tid[mine])
                 if meets.any() and related is None:
                     related, known = one.place, one.waited is not None
-                found |= meets
+                found[mine] |= meets
         return found, related, known
 
     def _unaware(self, one: _Write, cta: int, tid: Bits) -> Flags:
@@ -205,18 +206,22 @@ class BulkWrites(Watcher):
 
     # fences
 
-    def _shadow(self, low: int, high: int) -> tuple[Any, int] | None:
-        """When and by whom the bytes of a storage were written, and where it begins."""
+    def _shadow(self, flat: Bits, size: int, writes: bool) -> tuple[Any, int] | None:
+        """When and by whom the bytes of a storage were written, and where it begins; None for one
+        that is not followed, or that lanes have not written."""
+        low, high = int(flat.min()), int(flat.max()) + size
         storage = self.batch.memory.storage_at(low)
         if storage is None or high > storage.end or storage.nbytes > FOLLOWED:
             return None
         found = self.shadows.get(storage.base)
+        if found is None and not writes:
+            return None
         if found is None:
             found = self.shadows[storage.base] = np.zeros(storage.nbytes, np.int64)
         return found, storage.base
 
     def _note(self, frame: Frame, flat: Bits, size: int, mask: Mask) -> None:
-        shadow = self._shadow(int(flat.min()), int(flat.max()) + size)
+        shadow = self._shadow(flat, size, True)
         if shadow is None:
             return
         self.now += 1
@@ -228,7 +233,7 @@ class BulkWrites(Watcher):
     def _check_fenced(
         self, frame: Frame, flat: Bits, size: int, inside: Bits, place: Place
     ) -> None:
-        shadow = self._shadow(int(flat.min()), int(flat.max()) + size)
+        shadow = self._shadow(flat, size, False)
         if shadow is None:
             return
         keys, base = shadow
@@ -242,6 +247,14 @@ class BulkWrites(Watcher):
         if rows.any():
             what = "a bulk copy over unfenced global memory, which lanes wrote"
             self.batch.report(frame, "async", what, rows, inside, place)
+
+
+def _parts(keys: Bits) -> Iterator[tuple[int, Bits]]:
+    """Every key, and where it stands."""
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    for mine in np.split(order, starts[1:]):
+        yield int(keys[mine[0]]), mine
 
 
 def _runs(sorted_: Bits, size: int) -> tuple[Bits, Bits]:
