@@ -138,7 +138,7 @@ def _figure(title: str, svg: Html | None, legend: Html | None, notes: Sequence[s
 
 
 def _svg(
-    parts: Iterable[Html], raster: Raster, label: str, kind: str, grid: Program, cells: Any,
+    parts: Iterable[Html | None], raster: Raster, label: str, kind: str, grid: Program, cells: Any,
     picture: MemoryPicture | None = None,
 ) -> Html:  # fmt: skip
     width, height = raster.width, raster.height
