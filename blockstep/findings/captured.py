@@ -69,7 +69,7 @@ class Raster:
         full = np.full((height * self.down, width * self.across), fill, values.dtype)
         full[: self.rows, : self.columns] = values.reshape(self.rows, self.columns)
         split = full.reshape(height, self.down, width, self.across)
-        return split.swapaxes(1, 2).reshape(height, width, -1)
+        return split.swapaxes(1, 2).reshape(height, width, self.together)
 
 
 def raster_of(shape: tuple[int, ...]) -> Raster:

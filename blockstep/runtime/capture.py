@@ -35,7 +35,9 @@ from blockstep.runtime.plan import Plan
 
 MOST = 32  # launches with pictures
 MOST_ARRAYS = 8  # of one launch
-LARGEST = 256 << 20  # bytes of memory: past it a launch is not run again
+LARGEST = (
+    64 << 20
+)  # bytes of memory: past it a launch is not run again (a map takes 16 times as much)
 MOST_INSTANCES = 1 << 16  # of a launch that only the step machine can run: past it neither
 BECAUSE_LARGE = "the launch's memory is larger than is copied for it"
 BECAUSE_LONG = "the launch has too many program instances to run them one after another again"

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("debugpy", reason="debugpy is not installed")
 
-from tests.editors.dap import debugging  # noqa: E402
+from tests.editors.dap import debugging
 
 SCRIPT = """\
 import numpy as np
@@ -49,7 +49,7 @@ def script(tmp_path: Path) -> Path:
     return file
 
 
-def run(script: Path, *lines: int):  # type: ignore[no-untyped-def]
+def run(script: Path, *lines: int):
     words = ["-m", "blockstep", "run", "scale.py"]
     return debugging(script.parent, words, {script: list(lines)})
 

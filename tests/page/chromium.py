@@ -115,7 +115,8 @@ def browser() -> Iterator[Browser]:
              f"--user-data-dir={folder}", "about:blank"],
             pass_fds=(to_it, from_it), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        os.close(to_it), os.close(from_it)
+        for end in (to_it, from_it):
+            os.close(end)
         try:
             made = Browser(into, out)
             made.attach()
@@ -123,4 +124,5 @@ def browser() -> Iterator[Browser]:
         finally:
             process.kill()
             process.wait()
-            os.close(into), os.close(out)
+            for end in (into, out):
+                os.close(end)
