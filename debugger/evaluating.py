@@ -45,7 +45,8 @@ def evaluate(text: str, frame: Frame, launch: Launch, program: Program) -> Any:
     token = language_op.machine.set(machine)
     try:
         with np.errstate(all="ignore"):
-            return eval(code, dict(frame.globals), dict(frame.locals))  # a debugger's business
+            # One name space: the body of a comprehension sees no locals but its own.
+            return eval(code, {**frame.globals, **frame.locals})  # a debugger's business
     finally:
         language_op.machine.reset(token)
 

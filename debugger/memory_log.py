@@ -23,7 +23,8 @@ _LEAST = 4096
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One write: bytes `[low, low + data.size)` of the address space, or the bytes at `at`."""
+    """One write: bytes `[low, low + data.size)` of the address space, or the bytes at `at`. `line` is the
+    number of the line that made it, of all lines of the run."""
 
     storage: Storage
     low: int
@@ -31,6 +32,7 @@ class Entry:
     data: Any
     program: Program
     site: Site
+    line: int
 
     def swap(self) -> None:
         """Exchanges the bytes with those in memory."""
@@ -72,14 +74,14 @@ class MemoryLog:
         """How many writes there were."""
         return self.first + len(self.entries)
 
-    def note(self, access: Access) -> Entry | None:
+    def note(self, access: Access, line: int) -> Entry | None:
         """Keeps what a write is about to replace. Memory is at its present."""
         if access.storage is None:
             return None
         reach = reach_of(access)
         if not reach.count:
             return None
-        entry = _entry(access, reach)
+        entry = _entry(access, reach, line)
         self.entries.append(entry)
         self.nbytes += entry.nbytes
         self.position += 1
@@ -103,14 +105,14 @@ class MemoryLog:
             self.first += 1
 
 
-def _entry(access: Access, reach: Any) -> Entry:
+def _entry(access: Access, reach: Any, line: int) -> Entry:
     storage, low, high = access.storage, int(reach.low), int(reach.high)
     assert storage is not None
     size = access.itemsize
     if high - low <= max(_SPARSE * reach.count * size, _LEAST):
         start = low - storage.base
         kept = storage.data[start : high - storage.base].copy()
-        return Entry(storage, low, None, kept, access.program, access.site)
+        return Entry(storage, low, None, kept, access.program, access.site, line)
     addresses = np.asarray(access.addresses)
     active = (
         addresses
@@ -120,7 +122,7 @@ def _entry(access: Access, reach: Any) -> Entry:
     starts = np.unique(active.reshape(-1)) - storage.base
     at = (starts[:, None] + np.arange(size)).reshape(-1)
     at = np.unique(at)  # lanes that overlap
-    return Entry(storage, low, at, storage.data[at], access.program, access.site)
+    return Entry(storage, low, at, storage.data[at], access.program, access.site, line)
 
 
 __all__ = ["Entry", "MemoryLog"]

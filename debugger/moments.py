@@ -8,7 +8,7 @@ moments of what it calls: while the inner function runs, nothing changes in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import CodeType
 from typing import Any
@@ -50,9 +50,11 @@ class Record:
 class Moment:
     """A line about to run, or (`ends`) the return of the kernel's function.
 
-    `number` counts the moments of a run; `written` is how many writes of memory came before."""
+    `number` counts the moments of a run, `lines` those of them that are no event within a line;
+    `written` is how many writes of memory came before."""
 
     number: int
+    lines: int
     program: Program
     top: Record
     written: int
@@ -60,6 +62,14 @@ class Moment:
     enters: bool = False  # the first line of its call
     reason: Reason | None = None  # what made it, if that was no line
     detail: Any = None
+
+    @property
+    def within_line(self) -> bool:
+        """Whether it stands in the middle of a line, which has a moment of its own."""
+        return self.reason in WITHIN_LINE
+
+
+WITHIN_LINE = frozenset({Reason.FINDING, Reason.BORN, Reason.ERROR, Reason.EXCEPTION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ class Frame:
     file: str
     line: int
     locals: Mapping[str, Any]
-    globals: Mapping[str, Any]
+    globals: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,8 @@ class Stop:
     """Where a session stands. `frames` has the innermost call last, and none at the end of the
     launch. `position` is (moment, moments so far); `past` says that later ones are recorded.
 
-    `detail` is a `Breakpoint`, a `Written`, a `Finding`, a `Born`, an exception, or None, by `reason`."""
+    `detail` is a `Breakpoint`, a `Written`, a `Finding`, a `Born`, a `Strayed`, an exception, or None,
+    by `reason`."""
 
     reason: Reason
     program: Program | None
@@ -121,6 +132,21 @@ class Born:
     line: int
 
 
+@dataclass(frozen=True, slots=True)
+class Strayed:
+    """An operation whose result is further off than wanted, of operands that are not: by how many
+    units in the last place, at which element, and what it would be without rounding (`shadow`)."""
+
+    op: str
+    program: Program
+    element: tuple[int, ...]
+    ulps: float
+    value: float
+    shadow: float
+    file: str
+    line: int
+
+
 def frames_of(top: Record | None) -> tuple[Frame, ...]:
     """The calls of a moment, innermost last."""
     found: list[Frame] = []
@@ -131,4 +157,15 @@ def frames_of(top: Record | None) -> tuple[Frame, ...]:
     return tuple(reversed(found))
 
 
-__all__ = ["Born", "Frame", "Moment", "Reason", "Record", "Stop", "Written", "frames_of"]
+__all__ = [
+    "WITHIN_LINE",
+    "Born",
+    "Frame",
+    "Moment",
+    "Reason",
+    "Record",
+    "Stop",
+    "Strayed",
+    "Written",
+    "frames_of",
+]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.debugger.moments import Frame, Moment, Record, frames_of
+from blockstep.debugger.moments import Moment, frames_of
 from blockstep.interp.memory import View
 from blockstep.options import Program
 
@@ -58,9 +58,10 @@ class Watch:
 
 @dataclass(slots=True, eq=False)
 class Points:
-    """All that one session stops at. `evaluate` gives the value of an expression in a frame."""
+    """All that one session stops at. `evaluate` gives the value of an expression in a frame
+    of a program instance."""
 
-    evaluate: Callable[[str, Frame], Any]
+    evaluate: Callable[..., Any]
     breakpoints: list[Breakpoint] = field(default_factory=list)
     watches: list[Watch] = field(default_factory=list)
     events: set[str] = field(default_factory=lambda: {"finding", "exception"})
@@ -100,7 +101,7 @@ class Points:
         is not done where a session goes back."""
         found = None
         for point in self.breakpoints:
-            if not point.is_at(moment) or not self._holds(point, moment.top):
+            if not point.is_at(moment) or not self._holds(point, moment):
                 continue
             if counts:
                 point.hits += 1
@@ -112,12 +113,13 @@ class Points:
             self.breakpoints.remove(found)
         return found
 
-    def _holds(self, point: Breakpoint, top: Record) -> bool:
+    def _holds(self, point: Breakpoint, moment: Moment) -> bool:
         """Like pdb, a condition that cannot be evaluated holds: a person is to see why."""
         if point.condition is None:
             return True
         try:
-            return truth(self.evaluate(point.condition, frames_of(top)[-1]))
+            frame = frames_of(moment.top)[-1]
+            return truth(self.evaluate(point.condition, frame, moment.program))
         except Exception:  # noqa: BLE001  (whatever the user's expression raises)
             return True
 

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from blockstep.debugger.commands.commands import Commands
 from blockstep.debugger.commands.console import Console, Wanted, is_plain
 from blockstep.debugger.commands.lines import PROMPT, Lines, Pipe
 from blockstep.debugger.commands.reply import Then
+from blockstep.debugger.moments import Stop
 from blockstep.debugger.opening import Opening
 from blockstep.options import Program
 
@@ -31,9 +33,9 @@ class Lenient:
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def __call__(self, *shown: Any) -> Then:
+    def __call__(self, commands: Commands, stop: Stop) -> Then:
         """Talks; the program goes on."""
-        self.console(*shown)
+        self.console(commands, stop)
         return Then.GO
 
 

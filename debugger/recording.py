@@ -3,48 +3,66 @@
 It sits in the thread of the kernel. Whether the session stops at a moment is decided by `wants`; if it
 does, `arrive` hands over to the session and comes back when that lets the kernel go on.
 
-Only calls of kernels and of jit functions that they call are traced, so a step is a line of the user's.
+Only the user's kernels and the jit functions of his that they call are traced, so a step is a line of the
+user's. Before the instance `first` begins the recorder only follows calls: nothing is kept and nothing
+stops the session but an exception, or somebody who asks for it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from blockstep.debugger.births import born_in
 from blockstep.debugger.history import History
-from blockstep.debugger.moments import Born, Moment, Reason, Record, Written
+from blockstep.debugger.memory_log import Entry
+from blockstep.debugger.moments import WITHIN_LINE, Moment, Reason, Record, Strayed, Written
 from blockstep.debugger.points import Points, Watch
-from blockstep.findings import Access, Finding, Site
+from blockstep.findings import Access, Finding
 from blockstep.interp.events import Checker, Flags
 from blockstep.interp.scheduler import Scheduler
 from blockstep.interp.transfer import gather
-from blockstep.language.frames import is_kernel, user_site
-from blockstep.language.op import Family, Op
-from blockstep.language.value import tensor
+from blockstep.language.frames import is_kernel, is_ours
+from blockstep.language.op import Op
 from blockstep.options import Program
 
 _SILENT = (StopIteration, GeneratorExit)  # how loops and greenlets end
 
 
+class Abandoned(BaseException):
+    """Ends a kernel that nobody wants to go on with."""
+
+
 class Recorder(Checker):
-    """Hears of everything that one run does."""
+    """Hears of everything that one run does. `first`: the instance with which the record begins.
+
+    `sought` are elements, by address and size, of which only the last write is wanted: `last_sought` is the
+    number of the line that made it."""
 
     name: ClassVar[str] = "debugger"
 
     def __init__(
         self, history: History, points: Points, arrive: Callable[[Moment], None],
-        wants: Callable[[Moment], bool],
+        wants: Callable[[Moment], bool], first: Program | None = None,
     ) -> None:  # fmt: skip
         self.history, self.points = history, points
         self._arrive, self._wants = arrive, wants
-        self.interrupted = False
+        self.first = first
+        self.asleep = first is not None
+        self.interrupted = False  # somebody wants to stop at the next line
+        self.ended = False  # nobody wants to go on
+        self._halts = False
+        self.sought: Sequence[tuple[int, int]] = ()
+        self.last_sought: int | None = None
         self.scheduler: Scheduler | None = None  # of the launch that runs: it knows who does
         self.done: set[Program] = set()
         self._tops: dict[Program, Record] = {}  # the innermost call of each instance under way
+        self._lines: dict[Program, int] = {}  # the number of the line that each of them runs
+        self._count = 0  # of lines
         self._frames: dict[FrameType, Record] = {}  # what was recorded of a running frame
         self._entered: set[FrameType] = set()  # calls of which no line was recorded
         self._written: list[tuple[Watch, Any, Access]] = []  # before the write is done
@@ -61,45 +79,74 @@ class Recorder(Checker):
     def instance(self, program: Program) -> None:
         """A program instance begins."""
         self._tops.pop(program, None)
+        if program == self.first:
+            self.asleep = False
 
     def instance_end(self, program: Program) -> None:
         """A program instance is done."""
         self.done.add(program)
         self._tops.pop(program, None)
+        self._lines.pop(program, None)
 
     def access(self, access: Access) -> Flags | None:
         """Keeps what a write is about to replace."""
-        if access.kind != "read":
-            entry = self.history.log.note(access)
-            for watch in self.points.watches:
-                if watch.enabled and entry is not None and entry.touches(watch.address, watch.size):
-                    self._written.append((watch, _element(watch), access))
+        if access.kind != "read" and not self.asleep:
+            entry = self.history.log.note(access, self._line_of(access.program))
+            if entry is not None:
+                self._noticed(entry, access)
         return None
+
+    def _noticed(self, entry: Entry, access: Access) -> None:
+        if any(entry.touches(*element) for element in self.sought):
+            self.last_sought = entry.line
+        for watch in self.points.watches:
+            if watch.enabled and entry.touches(watch.address, watch.size):
+                self._written.append((watch, _element(watch), access))
+
+    def _line_of(self, program: Program) -> int:
+        """The number of the line that an instance runs; a moment is made for a line that it was at
+        before the record began."""
+        if program not in self._lines:
+            self._add_line(self._moment(self._tops[program]), None)
+        return self._lines[program]
+
+    def _add_line(self, moment: Moment, before: Record | None) -> None:
+        self._lines[moment.program] = self._count = moment.lines
+        self.history.add(moment, before)
 
     def value(
         self, program: Program, op: Op, operands: Any, attributes: dict[str, Any], result: Any
     ) -> Any:
         """Looks for the first NaN or infinity, where somebody wants to know."""
-        if self.interrupted:
-            self.interrupted = False
-            self._event(Reason.INTERRUPT, None)
+        if self.ended:
+            raise Abandoned
         wanted = self.points.events & {"nan", "inf"}
-        if wanted:
-            born = _born(wanted, program, op, operands, result)
+        if wanted and not self.asleep:
+            born = born_in(wanted, program, op, operands, result)
             if born is not None:
                 self._event(Reason.BORN, born)
         return result
 
     def found_one(self, finding: Finding) -> None:
         """A checker has found something new."""
-        if "finding" in self.points.events and finding.program is not None:
+        if "finding" in self.points.events and finding.program is not None and not self.asleep:
             self._event(Reason.FINDING, finding)
+
+    def strayed(self, strayed: Strayed) -> None:
+        """An operation's error passes the bound."""
+        if not self.asleep:
+            self._event(Reason.ERROR, strayed)
+
+    def halt(self) -> None:
+        """The kernel itself calls `breakpoint()`."""
+        self._halts = not self.asleep
 
     # The trace function.
 
     def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
         """For `sys.settrace`."""
-        if event != "call" or not is_kernel(frame.f_code):
+        code = frame.f_code
+        if event != "call" or not is_kernel(code) or is_ours(code.co_filename):
             return None
         self._entered.add(frame)
         return self._local
@@ -117,6 +164,8 @@ class Recorder(Checker):
         return self._local
 
     def _line(self, frame: FrameType) -> None:
+        if self.ended:
+            raise Abandoned
         enters = frame in self._entered
         self._entered.discard(frame)
         before = self._frames.get(frame)
@@ -124,21 +173,26 @@ class Recorder(Checker):
 
     def _came_to(self, record: Record, before: Record | None, **told: Any) -> None:
         """A line, or the end of the kernel's function. What the line before wrote is told here."""
-        written, self._written = self._written, []
-        if written:
-            told |= {"reason": Reason.WATCH, "detail": _done(written[-1])}
-        elif self.interrupted:
+        if self.interrupted:
             told |= {"reason": Reason.INTERRUPT}
-            self.interrupted = False
+            self.interrupted = self.asleep = False
+        if self.asleep:
+            return
+        if self._halts:
+            told, self._halts = {"reason": Reason.BREAKPOINT, **told}, False
+        mine = [w for w in self._written if w[2].program == self.program]
+        if mine:
+            self._written = [w for w in self._written if w[2].program != self.program]
+            told |= {"reason": Reason.WATCH, "detail": _done(mine[-1])}
         moment = self._moment(record, **told)
-        self.history.add(moment, before)
-        if moment.reason is not None or self._wants(moment):
+        self._add_line(moment, before)
+        if self._wants(moment):
             self._arrive(moment)
 
     def _leave(self, frame: FrameType, value: Any) -> None:
         record = self._frames.get(frame)
         self._entered.discard(frame)
-        if record is None:
+        if record is None or self.ended:
             return
         if record.parent is not None:
             self._tops[self.program] = record.parent
@@ -158,20 +212,25 @@ class Recorder(Checker):
         return made
 
     def _moment(self, top: Record, **told: Any) -> Moment:
+        lines = self._count + (told.get("reason") not in WITHIN_LINE)
         log = self.history.log
-        return Moment(self.history.count, self.program, top, log.count, **told)
+        return Moment(self.history.count, lines, self.program, top, log.count, **told)
 
     def _event(self, reason: Reason, detail: Any, frame: FrameType | None = None) -> None:
         """Stops in the middle of a line."""
         inner: FrameType | None = frame or sys._getframe(1)
-        while inner is not None and not is_kernel(inner.f_code):
+        while inner is not None and inner not in self._frames and inner not in self._entered:
             inner = inner.f_back
-        if inner is None or (inner not in self._frames and inner not in self._entered):
-            return
+        if inner is None:
+            return  # it is about the launch, not about a line
+        self.asleep = False
         before = self._frames.get(inner)
-        moment = self._moment(self._record(inner), reason=reason, detail=detail)
+        record = self._record(inner)
+        self._line_of(self.program)
+        moment = self._moment(record, reason=reason, detail=detail)
         self.history.add(moment, before)
-        self._arrive(moment)
+        if self._wants(moment):
+            self._arrive(moment)
 
     def waiting(self) -> set[Program]:
         """Instances that have begun and are not done."""
@@ -180,7 +239,6 @@ class Recorder(Checker):
 
 def _done(written: tuple[Watch, Any, Access]) -> Written:
     watch, old, access = written
-    watch.hits += 1
     span = access.site.span
     return Written(
         watch.argument, watch.index, old, _element(watch), access.program, span.file, span.line
@@ -193,54 +251,4 @@ def _element(watch: Watch) -> Any:
     return gather(storage, np.int64(watch.address), watch.view.dtype.numpy)
 
 
-def _born(wanted: set[str], program: Program, op: Op, operands: Any, result: Any) -> Born | None:
-    """A NaN or infinity in a result of operands that have none. Loads count: memory may hold some."""
-    if type(result) is not tensor or not result.type.scalar.is_floating():
-        return None
-    for kind, find in (("nan", np.isnan), ("inf", np.isinf)):
-        if kind not in wanted or op.family is Family.SOURCE:
-            continue
-        lanes = _lanes(result, find)
-        if lanes is None:
-            continue
-        if any(_has(x, find) for x in operands):
-            continue
-        return _told(kind, program, op, operands, result, lanes)
-    return None
-
-
-def _lanes(x: tensor, find: Any) -> Any:
-    """Which elements are so and defined; None: none."""
-    found = find(_numbers(x))
-    poison = (x.marks or {}).get("poison")
-    if poison is not None:
-        found = found & ~np.broadcast_to(poison.lanes, x.type.shape)
-    return found if np.any(found) else None
-
-
-def _numbers(x: tensor) -> Any:
-    data = np.asarray(x.handle)
-    return data if data.dtype.kind == "f" else data.astype(np.float32)
-
-
-def _has(x: Any, find: Any) -> bool:
-    return type(x) is tensor and x.type.scalar.is_floating() and _lanes(x, find) is not None
-
-
-def _told(kind: str, program: Program, op: Op, operands: Any, result: tensor, lanes: Any) -> Born:
-    flat = int(np.argmax(lanes))
-    element = (
-        tuple(int(i) for i in np.unravel_index(flat, np.shape(lanes))) if np.shape(lanes) else ()
-    )
-    values: list[Any] = []
-    if op.family in (Family.ELEMENTWISE, Family.SELECT):
-        for x in operands:
-            if type(x) is tensor:
-                values.append(np.broadcast_to(np.asarray(x.handle), result.type.shape)[element])
-    site: Site = user_site(3)
-    span = site.span
-    value = float(_numbers(result)[element])
-    return Born(kind, op.name, program, element, value, tuple(values), span.file, span.line)
-
-
-__all__ = ["Recorder"]
+__all__ = ["Abandoned", "Recorder"]

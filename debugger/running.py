@@ -7,25 +7,28 @@ Ctrl-C there only asks the kernel to stop at its line.
 from __future__ import annotations
 
 import contextvars
+import itertools
 import queue
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from blockstep import diagnostics, target
 from blockstep.debugger.history import History
 from blockstep.debugger.moments import Moment
 from blockstep.debugger.points import Points
-from blockstep.debugger.recording import Recorder
+from blockstep.debugger.recording import Abandoned, Recorder
+from blockstep.debugger.shortcut import Shortcut
+from blockstep.debugger.straying import Straying
 from blockstep.findings import Event, Finding
 from blockstep.interp.checkers import checkers_for
 from blockstep.interp.followed import FollowedMachine
-from blockstep.interp.grid.checks import UNJUDGED
-from blockstep.interp.grid.plan import Refused
 from blockstep.interp.marks import KIND_OF
 from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.options import Options
-from blockstep.runtime import execution, gridded, session
+from blockstep.runtime import execution, session
 from blockstep.runtime.ladder.launch import Launch
 
 _PATIENCE = (
@@ -33,26 +36,25 @@ _PATIENCE = (
 )
 
 
-class Abandoned(BaseException):
-    """Ends a kernel that nobody wants to go on with."""
-
-
 class Run:
-    """One run, from the instance `first` on (None: from the beginning). Those before it run first, not
-    recorded, on the grid machine where it takes the launch. `wants` says at which moments to stop."""
+    """One run, recorded from the instance `first` on (None: from the beginning). `shortcut` may run those
+    before it at once. `wants` says at which moments to stop."""
 
     def __init__(
         self, launch: Launch, seed: int, first: Program | None, judged: bool, history: History,
-        points: Points, wants: Callable[[Moment], bool],
+        points: Points, wants: Callable[[Moment], bool], shortcut: Shortcut,
     ) -> None:  # fmt: skip
         self.launch, self.seed, self.first, self.judged = launch, seed, first, judged
         self.history = history
-        self.recorder = Recorder(history, points, self._arrive, wants)
+        self.recorder = Recorder(history, points, self._arrive, wants, first)
         self.findings: list[Finding] = []
         self.error: BaseException | None = None
         self.over = False
-        self.because = ""  # why the instances before did not run on the grid machine
-        self.before: tuple[Program, ...] = ()
+        self.straying: Straying | None = None
+        if points.error is not None:
+            self.straying = Straying(lambda: points.error, self.recorder.strayed)
+        self.before: tuple[Program, ...] = ()  # those that ran on the grid machine
+        self._shortcut = shortcut
         self._events: queue.SimpleQueue[Moment | None] = queue.SimpleQueue()
         self._orders: queue.SimpleQueue[bool] = queue.SimpleQueue()  # True: go on; False: end
         self._thread: threading.Thread | None = None
@@ -83,9 +85,10 @@ class Run:
         self.recorder.interrupted = True
 
     def close(self) -> None:
-        """Ends the kernel where it stands, if it has not ended."""
+        """Ends the kernel where it stands, or at its next operation, if it has not ended."""
         thread = self._thread
-        if thread is not None and thread.is_alive() and not self.over:
+        if thread is not None and thread.is_alive():
+            self.recorder.ended = True
             self._orders.put(False)
             thread.join()
 
@@ -98,8 +101,7 @@ class Run:
 
     def _run(self) -> None:
         try:
-            only = self._before()
-            self._execute(only)
+            self._execute(self._before())
         except Abandoned:
             return
         except BaseException as error:  # noqa: BLE001  (told to whoever waits)
@@ -109,52 +111,37 @@ class Run:
             self.over = True
             self._events.put(None)
 
-    def _before(self) -> list[Program] | None:
-        """Runs what comes before the first instance; the instances that are left (None: all)."""
-        if self.first is None:
+    def _before(self) -> Iterator[Program] | None:
+        """Runs what comes before the first instance on the grid machine, if that can be: the instances
+        that are left (None: all)."""
+        if self.first is None or self.seed or self.straying is not None:
             return None
-        every = list(Scheduler(self.launch.grid, seed=self.seed)._fresh)
-        at = every.index(self.first)
-        self.before = tuple(every[:at])
-        if not at:
+        if not self._shortcut.reach(self.first, self._is_wanted):
             return None
-        if self.seed == 0 and self._on_grid(self.first):
-            return every[at:]
-        self._execute(every[:at], records=False)
-        return every[at:]
+        order = Scheduler(self.launch.grid)._fresh
+        self.before = tuple(itertools.takewhile(lambda program: program != self.first, order))
+        return itertools.chain((self.first,), order)
 
-    def _on_grid(self, first: Program) -> bool:
-        launch = self.launch
-        checks = gridded.checks_of(self._session()) if self.judged else UNJUDGED
-        try:
-            gridded.on_grid(
-                launch.function, launch.bound, launch.grid, checks, 0,
-                int(launch.told["num_warps"]), before=first,
-            )  # fmt: skip
-        except Refused as refused:
-            self.because = str(refused)
-            return False
-        return True
+    def _is_wanted(self) -> bool:
+        """Whether somebody wants the kernel to stop or to end."""
+        return self.recorder.interrupted or self.recorder.ended
 
     def _session(self) -> session.Session:
-        options = Options(
-            machine="step", judged=self.judged,
-            programs=None if self.first is None else (self.first,),
-        )  # fmt: skip
-        return session.make(options)
+        programs = (self.first,) if self.before and self.first else None
+        return session.make(Options(machine="step", judged=self.judged, programs=programs))
 
-    def _execute(self, only: list[Program] | None, records: bool = True) -> None:
+    def _execute(self, only: Iterator[Program] | None) -> None:
         launch, current = self.launch, self._session()
         scheduler = Scheduler(launch.grid, seed=self.seed)
         if only is not None:
-            scheduler.total, scheduler._fresh = len(only), iter(only)
+            scheduler.total -= len(self.before)
+            scheduler._fresh = only
 
         def judge(event: Event) -> None:
             found = diagnostics.record(current.report, event)
             if found is not None:
                 self.findings.append(found)
-                if records:
-                    self.recorder.found_one(found)
+                self.recorder.found_one(found)
 
         wants = current.report.wants
         machine = FollowedMachine(
@@ -164,20 +151,37 @@ class Run:
             bool(launch.told["debug"] and launch.told["sanitize_overflow"]),
         )  # fmt: skip
         checkers = checkers_for(wants if self.judged else _nothing, current.outputs)
-        machine.checkers = [*checkers, self.recorder] if records else checkers
+        following = [self.straying] if self.straying is not None else []
+        machine.checkers = [*checkers, *following, self.recorder]
         self.recorder.scheduler = scheduler
         with session.using(current):
-            if records:
-                sys.settrace(self.recorder.trace)
+            sys.settrace(self.recorder.trace)
             try:
-                execution.execute(machine, launch.function.body, launch.bound, current)
+                with self._halting():
+                    execution.execute(machine, launch.function.body, launch.bound, current)
             finally:
                 sys.settrace(None)
-        if not records:
-            self.recorder.done.update(only or ())
+
+    @contextmanager
+    def _halting(self) -> Iterator[None]:
+        """`breakpoint()` in the kernel stops the session, at the next line."""
+        before, kernel = sys.breakpointhook, threading.current_thread()
+
+        def hook(*args: Any, **kwargs: Any) -> Any:
+            if threading.current_thread() is not kernel:
+                return before(*args, **kwargs)
+            return self.recorder.halt()
+
+        sys.breakpointhook = hook
+        try:
+            yield
+        finally:
+            if sys.breakpointhook is hook:
+                sys.breakpointhook = before
 
 
 def _nothing(kind: str) -> bool:
+    """Memory is kept safe, and the kernel's own assertions hold, whatever is judged."""
     return False
 
 

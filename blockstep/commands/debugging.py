@@ -114,7 +114,7 @@ def _screen(told: Any, console: Any) -> Any:
     """The full screen where it is asked for, else the prompt."""
     if not told.tui:
         return console
-    from blockstep.debugger.screen import talk  # type: ignore[import-not-found]
+    from blockstep.debugger.screen import talk
 
     return talk
 

@@ -16,7 +16,19 @@ from blockstep.runtime.capture import Captures
 
 def _run(told: Any) -> int:
     open_session(told)
+    if told.tui:
+        from blockstep.debugger.screen import talk
+        from blockstep.debugger.screen.hooking import install
+
+        install(talk)
     return execute(told)
+
+
+def _run_arguments(sub: argparse.ArgumentParser) -> None:
+    add_script(sub)
+    sub.add_argument(
+        "--tui", action="store_true", help="breakpoint() in a kernel opens the debugger's full screen"
+    )  # fmt: skip
 
 
 def _check(told: Any) -> int:
@@ -57,7 +69,7 @@ def _check_arguments(sub: argparse.ArgumentParser) -> None:
 
 
 RUN = Command(
-    "run", "run a script with `import triton` meaning blockstep, unjudged", add_script, _run
+    "run", "run a script with `import triton` meaning blockstep, unjudged", _run_arguments, _run
 )
 CHECK = Command(
     "check",

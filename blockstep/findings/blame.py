@@ -79,7 +79,8 @@ class ElementAccess:
 @dataclass(frozen=True, slots=True)
 class Accesses:
     """All accesses to an element in order of execution: the first and the last ones, and how many
-    there were. `start` and `end` are its values before and after the launch."""
+    there were. `start` and `end` are its values before and after the launch. `error` says in what
+    the kernel ended, if not well: what it did until then is what there is."""
 
     argument: str
     index: Element
@@ -89,6 +90,7 @@ class Accesses:
     last: tuple[ElementAccess, ...]
     start: Any
     end: Any
+    error: str = ""
 
     @property
     def left_out(self) -> int:
@@ -112,7 +114,8 @@ class Link:
 
     `op` is the operation's name, or "argument" (a number that was passed), "turn" (a loop's
     variable), "memory" (an element as somebody left it). `element` is the position in the block, or
-    the index in the argument of "memory" and stores. `span` is None where no line made it. `took`
+    the index in the argument of "memory". `span` is None where no line made it. `result` is which
+    one of several results of the operation it is. `took`
     counts the elements that were combined (0: as many as there are operands), of which `left_out`
     are not among the operands. `attributes` are the operation's."""
 
@@ -131,6 +134,7 @@ class Link:
     turns: tuple[Turn, ...] = ()  # the loops around it, the outermost first
     took: int = 0
     left_out: int = 0
+    result: int | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def walk(self) -> Iterator[Link]:
@@ -147,7 +151,8 @@ class Link:
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
     """Where the value of an element came from. `head` is the store or atomic that wrote it last, or
-    "memory" if the launch did not write it. `more` counts links that were followed no further."""
+    "memory" if the launch did not write it. `more` counts links that were followed no further. `error`
+    as of `Accesses`."""
 
     argument: str
     index: Element
@@ -156,6 +161,7 @@ class Chain:
     head: Link
     links: int
     more: int = 0
+    error: str = ""
 
     @property
     def program(self) -> Program | None:

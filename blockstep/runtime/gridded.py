@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from blockstep.compiler import passes
@@ -22,6 +23,7 @@ from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.session import Session
 
+Heard = Callable[[str, Any], None]
 LARGEST = 1 << 30  # bytes of memory that is read and written: past it nothing is copied
 
 
@@ -126,16 +128,25 @@ def checks_of(current: Session, seed: int = 0) -> Checks:
 
 def on_grid(
     function: JITFunction, bound: Bound, grid: tuple[int, int, int], checks: Checks, seed: int = 0,
-    num_warps: int = 4, before: tuple[int, int, int] | None = None,
+    num_warps: int = 4, before: tuple[int, int, int] | None = None, heard: Heard | None = None,
 ) -> GridMachine:  # fmt: skip
-    """The machine after the launch, or after the program instances `before` one. Raises Refused, with
-    memory as it was, where it cannot run it or cannot prove it clean."""
+    """The machine after the launch, or after the program instances `before` one. `heard` is told of each
+    read, write and atomic. Raises Refused, with memory as it was, where it cannot run it or cannot prove
+    it clean."""
     ir, chosen = compiled(function, bound, num_warps)
     if seed and not chosen.any_order:
         raise Refused("atomics act in the order of the seed")
     counts = checks.judged and "shares" not in ir.derived
     machine = GridMachine(
-        ir, chosen, grid, arguments_of(bound), checks, counts, bool(seed), before=before
+        ir,
+        chosen,
+        grid,
+        arguments_of(bound),
+        checks,
+        counts,
+        bool(seed),
+        heard=heard,
+        before=before,
     )
     if checks.flags:
         for storage in machine.storages(None).values():
@@ -172,7 +183,7 @@ def _proved(machine: GridMachine, before: Snapshot) -> GridMachine:
         before.restore()
     again = GridMachine(
         machine.function, machine.plan, machine.grid, machine.arguments, machine.checks,
-        seeded=machine.seeded, before=machine.before,
+        seeded=machine.seeded, heard=machine.heard, before=machine.before,
     )  # fmt: skip
     again.run()
     machine.function.derived["shares"] = True

@@ -23,6 +23,7 @@ def as_json(answer: Chain | Accesses) -> dict[str, Any]:
             "left_out": answer.left_out,
             "before": number_of(answer.start),
             "after": number_of(answer.end),
+            "error": answer.error,
             "accesses": [_access(a) for a in answer],
         }
     links = list(answer.head.walk())
@@ -34,6 +35,7 @@ def as_json(answer: Chain | Accesses) -> dict[str, Any]:
         "value": number_of(answer.value),
         "program": _listed(answer.program),
         "more": answer.more,
+        "error": answer.error,
         "links": [_link(link, numbers) for link in links],
     }
 
@@ -86,6 +88,7 @@ def _link(link: Link, numbers: dict[int, int]) -> dict[str, Any]:
         "turns": [{"number": t.number, "value": t.value} for t in link.turns],
         "took": link.took,
         "left_out": link.left_out,
+        "result": link.result,
         "operands": [
             [role, numbers[id(o)]] for role, o in zip(link.roles, link.operands, strict=True)
         ],

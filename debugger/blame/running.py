@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from types import FrameType
+from typing import Any, Protocol
 
 from blockstep import target
 from blockstep.findings import Event
@@ -18,7 +20,7 @@ from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.options import Options
 from blockstep.runtime import execution, session
 from blockstep.runtime.ladder.launch import Launch
-from blockstep.runtime.ladder.machines import KERNEL_ERRORS, silent
+from blockstep.runtime.ladder.machines import KERNEL_ERRORS, error_text, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,34 @@ def aside(launch: Launch) -> Iterator[None]:
             now[...] = before
 
 
-def run(launch: Launch, log: WriteLog, seed: int, programs: Sequence[Program] | None) -> None:
+@contextmanager
+def _traced(tracer: Tracer | None, scheduler: Scheduler) -> Iterator[None]:
+    before = sys.gettrace()
+    if tracer is not None:
+        tracer.scheduler = scheduler
+        sys.settrace(tracer.trace)
+    try:
+        yield
+    finally:
+        if tracer is not None:
+            sys.settrace(before)
+
+
+class Tracer(Protocol):
+    """Looks at the lines of a run."""
+
+    scheduler: Scheduler | None
+
+    def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """For `sys.settrace`."""
+
+
+def run(
+    launch: Launch, log: WriteLog, seed: int, programs: Sequence[Program] | None,
+    tracer: Tracer | None = None,
+) -> str:  # fmt: skip
     """Runs instances (None: all) on the step machine, one after another. What the kernel may end in,
-    it ends in: then the log has what was done until there."""
+    it ends in: then the log has what was done until there, and the answer says in what."""
 
     def unheard(event: Event) -> None:
         pass
@@ -92,11 +119,14 @@ def run(launch: Launch, log: WriteLog, seed: int, programs: Sequence[Program] | 
         launch.kernel, launch.grid, launch.bound.space, scheduler, target.current(),
         int(launch.told["num_warps"]), [Bounds(), log], unheard, launch.host, log=log,
     )  # fmt: skip
-    with session.using(quiet), silent():
+    with session.using(quiet), silent(), _traced(tracer, scheduler):
         try:
             execution.execute(machine, launch.function.body, launch.bound, quiet)
-        except (*KERNEL_ERRORS, Enough):
-            return
+        except Enough:
+            pass
+        except KERNEL_ERRORS as error:
+            return error_text(error)
+    return ""
 
 
 __all__ = ["Target", "aside", "run", "target_of", "view_of"]

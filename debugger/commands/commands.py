@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blockstep.debugger.commands.blaming import Blaming
 from blockstep.debugger.commands.checking import Checking
 from blockstep.debugger.commands.completing import Completing
 from blockstep.debugger.commands.files import Files
@@ -12,7 +13,7 @@ from blockstep.debugger.commands.running import Running
 from blockstep.debugger.commands.table import REPEATED, Table, name_of
 
 
-class Commands(Running, Looking, Info, Checking, Files, Completing):
+class Commands(Running, Looking, Info, Blaming, Checking, Files, Completing):
     """One session at a prompt. `run_line` is all that a terminal, a screen or a script needs."""
 
     last = ""

@@ -12,7 +12,7 @@ from blockstep.debugger.points import EVENTS
 
 SUBJECTS = "args locals masks allocations findings grid layout breakpoints history".split()
 _EXPRESSIONS = frozenset("print pp whatis display plot condition".split())
-_ELEMENTS = frozenset("watch blame who reverse-continue".split())
+_ELEMENTS = frozenset("watch blame who reverse-continue precision".split())
 _PLACES = frozenset("break tbreak clear".split())
 _FILES = frozenset("save source".split())
 

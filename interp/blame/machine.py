@@ -29,11 +29,14 @@ class RecordingMachine(StepMachine):
         if op.name == "store":
             self.log.settle()
         if tape is None:
+            if op.name == "splat":  # instances share arguments, but not who repeated them
+                operands[0].stretched = None
             return result
         captured = self.log.take(program)
         result = tape.add(op, operands, attributes, result, call_sites(), captured)
         if op.name == "splat":
-            operands[0].stretched = result
+            own = tape.known(operands[0]) is not operands[0]
+            operands[0].stretched = result if own else None
         return result
 
     def turn(self, loop: Any, number: int | None, value: int | None) -> None:

@@ -56,11 +56,13 @@ class Slice:
     # Drafts.
 
     def memory(
-        self, storage: Storage, address: int, event: int, value: Any, kind: Any, view: View | None
-    ) -> Draft:
-        """An element in memory, as an event left it (0: as the host passed it)."""
+        self, storage: Storage, address: int, event: int, value: Any, kind: Any,
+        view: View | None, before: tuple[int, ...] | None = None,
+    ) -> Draft:  # fmt: skip
+        """An element in memory, as an event left it (0: as the host passed it); of an atomic, `before`
+        one of its lanes had its turn."""
         size = kind.scalar.numpy.itemsize
-        key = "memory", event, address, size
+        key = "memory", event, address, size, before
         found = self._known.get(key)
         if found is not None:
             return found
@@ -74,7 +76,7 @@ class Slice:
             program = self.log.program(event)
             made = Draft(
                 self.log.op(event), value, kind.scalar.codegen_name(), site=self.log.site(event),
-                program=program, place=place, about=("event", event, storage, address, size),
+                program=program, place=place, about=("event", event, storage, address, size, before),
             )  # fmt: skip
             node = self.node_of(event)
             if node is not None:
@@ -113,6 +115,8 @@ class Slice:
                 node.site, node.tape.program, ("value", node, x.index, index),
                 turns=node.turns, attributes=node.attributes,
             )  # fmt: skip
+            if len(node.results or ()) > 1:
+                found.result = x.index
             if not node.operands:
                 found.about = None
         return found

@@ -41,17 +41,28 @@ def opened_load(slicing: Slice, draft: Draft, node: Node, index: Index) -> None:
         draft.note = "skipped"
         return
     draft.place = slicing.place(storage, address, view)
-    event = int(np.asarray(captured.before)[index])
-    if event:
-        result = node.result(0)
+    event, result = int(np.asarray(captured.before)[index]), node.result(0)
+    earlier = _earlier(captured, pointer, address, index)
+    if event or earlier:
         found = slicing.memory(
-            storage, address, event, element_of(result, index), result.type, view
-        )
+            storage, address, captured.event if earlier else event, element_of(result, index),
+            result.type, view, index if earlier else None,
+        )  # fmt: skip
         draft.operands.append((found, "memory"))
     else:
         draft.note = "host"
     for offset, at in _offsets(pointers, index):
         draft.operands.append((slicing.value(offset, at, node.tape), "index"))
+
+
+def _earlier(captured: Captured, pointer: Any, address: int, index: Index) -> bool:
+    """Whether lanes of the same atomic changed an element before one of them had its turn."""
+    if not captured.event or not index:
+        return False
+    on = captured.lanes if captured.changed is None else captured.changed
+    hits = np.asarray(pointer.handle) == address
+    hits = np.ravel(hits if on is None else hits & on)
+    return bool(hits[: int(np.ravel_multi_index(index, pointer.type.shape))].any())
 
 
 def _operands(node: Node) -> tuple[Any, Any, Any]:
@@ -100,9 +111,10 @@ def _offsets(pointer: Any, index: Index) -> list[tuple[Any, Index]]:
 
 
 def opened_event(
-    slicing: Slice, draft: Draft, event: int, storage: Storage, address: int, size: int
-) -> None:
-    """What a store or an atomic left in an element."""
+    slicing: Slice, draft: Draft, event: int, storage: Storage, address: int, size: int,
+    before: Index | None,
+) -> None:  # fmt: skip
+    """What a store or an atomic left in an element (of an atomic, `before` one of its lanes)."""
     node = slicing.node_of(event)
     if node is None:
         program = slicing.log.program(event)
@@ -118,6 +130,8 @@ def opened_event(
     hits = (addresses < address + size) & (addresses + width > address)
     on = captured.lanes if captured.changed is None else captured.changed
     lanes = [tuple(map(int, lane)) for lane in np.argwhere(hits if on is None else hits & on)]
+    if before is not None:
+        lanes = [lane for lane in lanes if lane < before]  # in the order of the block
     draft.element = lanes[-1]
     same = size == width
     if node.op.name in ("store", "atomic_store"):
@@ -127,7 +141,8 @@ def opened_event(
         expected = slicing.value(node.operands[1], lanes[-1], node.tape)
         draft.operands.append((expected, "condition"))
     else:
-        _updated(slicing, draft, node, captured, lanes, (storage, address), same)
+        last = None if before is None else element_of(node.result(0), before)
+        _updated(slicing, draft, node, captured, lanes, (storage, address), same, last)
 
 
 def _stored(
@@ -145,12 +160,13 @@ def _stored(
 
 def _updated(
     slicing: Slice, draft: Draft, node: Node, captured: Captured, lanes: list[Index], at: Any,
-    same: bool,
+    same: bool, last: Any,
 ) -> None:  # fmt: skip
-    """Lanes of an atomic changed an element, one after the other."""
+    """Lanes of an atomic changed an element, one after the other. `last` is what they left; None:
+    what the whole atomic left."""
     storage, address = at
     combine, x, result = node.attributes["combine"], node.operands[1], node.result(0)
-    new = _after(captured, np.shape(result.handle), lanes[-1])
+    new = _after(captured, np.shape(result.handle), lanes[-1]) if last is None else last
     if same:
         draft.value = new
     if combine == "xchg":

@@ -15,13 +15,11 @@ from blockstep.interp.bounds.ranges import widened
 from blockstep.interp.events import Checker, Launched
 from blockstep.interp.memory import Storage, View
 from blockstep.interp.shadows.memory import ShadowMemory
-from blockstep.interp.shadows.rules import COMPARISONS, real, rounds_inputs
-from blockstep.interp.shadows.tally import Made, Place, Tally
+from blockstep.interp.shadows.rules import MOVES, real, rounds_inputs, settled
+from blockstep.interp.shadows.tally import Made, Place, Tally, left
 from blockstep.language.frames import callers_of, user_site
 from blockstep.language.op import Family, Op
 from blockstep.language.value import tensor
-
-_MOVES = frozenset({Family.SHAPE, Family.GATHER})
 
 
 class Shadows(Checker):
@@ -43,7 +41,7 @@ class Shadows(Checker):
         """An operation was evaluated: its shadow is kept with it."""
         results = result if isinstance(result, tuple) else (result,)
         if op.family is Family.MEMORY:
-            self._access(op, operands, attributes, result)
+            self._access(program, op, operands, attributes, result)
         elif any(_is_float(x) for x in (*operands, *results)):
             self._follow(program, op, operands, attributes, results)
         return result
@@ -55,76 +53,100 @@ class Shadows(Checker):
         if not given or any(r is x for r in results for x in given):
             return
         shadowed = any(shadow_of(x) is not None for x in given)
-        if not shadowed and (op.family in _MOVES or op.name in COMPARISONS):
+        if not shadowed and (op.family in MOVES or not results[0].type.scalar.is_floating()):
             return
-        values = [_real(x) for x in given]
-        reals = [
-            v if shadow_of(x) is None else shadow_of(x) for x, v in zip(given, values, strict=True)
-        ]
+        reals = [_real(x) if shadow_of(x) is None else shadow_of(x) for x in given]
         told = {k: v for k, v in attributes.items() if k != "operand_slots"}
         found = real(op, told, reals)
         if found is None:
             return
-        local = real(op, told, values) if shadowed and op.family not in _MOVES else found
-        several = isinstance(found, tuple)
-        for k, made in enumerate(results):
-            self._take(
-                program, op, attributes, given, made, found[k] if several else found,
-                local[k] if several else local, (values, reals),
-            )  # fmt: skip
+        for k, result in enumerate(results):
+            shadow = np.asarray(found[k] if isinstance(found, tuple) else found)
+            if op.family in MOVES or op.name in ("select", "hint"):
+                result.shadow = np.broadcast_to(shadow, result.type.shape)
+            else:
+                self._take(program, told, given, (op, result, shadow, reals))
 
     def _take(
-        self, program: Program, op: Op, attributes: Any, given: list[tensor], result: tensor,
-        shadow: Any, local: Any, arrays: tuple[list[Any], list[Any]],
-    ) -> None:  # fmt: skip
-        value = _real(result)
-        shape = result.type.shape
+        self, program: Program, attributes: dict[str, Any], given: list[tensor], what: Any
+    ) -> None:
+        op, result, shadow, reals = what
+        kind, shape = result.type.scalar, result.type.shape
+        value = np.broadcast_to(np.asarray(result.handle), shape)
         made = Made(
-            result.type.scalar, value, shadow, local, _defined([result, *given], shape),
-            arrays[0], arrays[1], lambda flat: program, shape,
+            op, attributes, kind, value, np.broadcast_to(shadow, shape), reals,
+            lambda: [_real(x) for x in given], lambda flat: program, shape,
+            any(shadow_of(x) is not None for x in given),
         )  # fmt: skip
-        if not _is_float(result):
-            if op.name in COMPARISONS:
-                self.tally.decide(op, _place(), made)
+        settlement = settled(op, attributes, kind, value, made.shadow, reals)
+        if settlement.differs is not None:
+            self.tally.decide(_place(), made, settlement.differs)
+        if settlement.shadow is None:
             return
-        if op.family not in _MOVES and op.name not in ("select", "hint"):
-            note = rounds_inputs(op, attributes, [x.type.scalar for x in given])
-            self.tally.add(op, _place(), made, note)
-        same = shadow is local and op.family not in _MOVES
-        if not (same and np.array_equal(value, shadow, equal_nan=True)):
-            result.shadow = np.broadcast_to(shadow, shape)
+        made.shadow = settlement.shadow
+        seen = self.tally.add(
+            _place(), made, rounds_inputs(op, attributes, [x.type.scalar for x in given])
+        )
+        if seen.worst or (
+            seen.special and not np.array_equal(made.wide, made.shadow, equal_nan=True)
+        ):
+            result.shadow = made.shadow
 
-    def _access(self, op: Op, operands: Any, attributes: dict[str, Any], result: Any) -> None:
+    def _access(
+        self, program: Program, op: Op, operands: Any, attributes: dict[str, Any], result: Any
+    ) -> None:
         pointer, *rest = operands
         kind = pointer.type.scalar.element_ty
         view = pointer.origin
-        if not kind.is_floating() or not isinstance(view, View) or view.storage is None:
+        if not isinstance(view, View) or view.storage is None:
             return
-        mask = rest[0] if op.name in ("load", "atomic_load") else rest[-1]
+        storage = view.storage
+        loads = op.name in ("load", "atomic_load")
+        if not kind.is_floating() and (loads or not self.memory.cells.get(storage.base)):
+            return
+        mask = rest[0] if loads else None if op.name == "atomic_cas" else rest[-1]
         shape = pointer.type.shape
-        index = (np.asarray(pointer.handle) - view.storage.base) // kind.itemsize
+        index = (np.asarray(pointer.handle) - storage.base) // kind.itemsize
         on = None if mask is None else np.broadcast_to(np.asarray(mask.handle), shape)
-        if op.name in ("load", "atomic_load"):
-            self._load(view.storage, index, kind, on, result)
+        if loads:
+            other = rest[1] if op.name == "load" else None
+            self._load(storage, index, kind, on, (other, result))
             return
         active = ... if on is None else on
         whole = shadow_of(rest[0])
         values = _real(rest[0]) if whole is None else whole
-        flat = np.broadcast_to(np.asarray(values, np.float64), shape)[active]
-        index = np.broadcast_to(index, shape)[active]
-        if op.name == "atomic_rmw":
-            old = np.broadcast_to(_real(result), shape)[active]
-            how = attributes["combine"]
-            self.memory.combine(view.storage, index, kind.itemsize, flat, how, old)
+        flat = np.broadcast_to(np.asarray(values, np.float64), shape)[active].reshape(-1)
+        index = np.broadcast_to(index, shape)[active].reshape(-1)
+        if not kind.is_floating():
+            self.memory.write(storage, index, kind, None)
+        elif op.name == "atomic_rmw":
+            old = np.broadcast_to(_real(result), shape)[active].reshape(-1)
+            self.memory.combine(storage, index, kind, flat, attributes["combine"], old)
+            if attributes["combine"] == "add" and index.size:
+                made = left(self.memory, storage, index, kind, op)
+                made.who = lambda flat: program
+                self.tally.add(_place(), made)
         else:
             kept = flat if op.name in ("store", "atomic_store") else None
-            self.memory.write(view.storage, index, kind.itemsize, kept)
+            self.memory.write(storage, index, kind, kept)
 
-    def _load(self, storage: Storage, index: Any, kind: Any, on: Any, result: tensor) -> None:
+    def _load(self, storage: Storage, index: Any, kind: Any, on: Any, given: Any) -> None:
+        """Shadows of what was read, of the fill value, and none (NaN) of what nothing defines."""
+        other, result = given
         values = _real(result)
-        found = self.memory.read(storage, index, kind.itemsize, values)
-        if found is not None:
-            result.shadow = found if on is None else np.where(on, found, values)
+        found = self.memory.read(storage, index, kind, values)
+        if on is None or on.all():
+            if found is not None:
+                result.shadow = found
+            return
+        fill = None if other is None else shadow_of(other)
+        if other is not None and found is None and fill is None:
+            return
+        if other is not None and fill is None:
+            fill = _real(other)
+        result.shadow = np.where(
+            on, values if found is None else found, np.nan if fill is None else fill
+        )
 
 
 def shadow_of(x: Any) -> Any:
@@ -139,21 +161,6 @@ def _is_float(x: Any) -> bool:
 def _real(x: tensor) -> Any:
     data = np.asarray(x.handle)
     return widened(data, x.type.scalar) if x.type.scalar.is_floating() else data
-
-
-def _defined(values: list[tensor], shape: tuple[int, ...]) -> Any:
-    """Which elements nobody left undefined; None: all."""
-    found: Any = None
-    for x in values:
-        poison = (x.marks or {}).get("poison")
-        if poison is None:
-            continue
-        try:
-            lost = np.broadcast_to(poison.lanes, shape)
-        except ValueError:  # an operation that mixes elements: it has marked its result itself
-            continue
-        found = ~lost if found is None else found & ~lost
-    return found
 
 
 def _place() -> Place:

@@ -1,33 +1,37 @@
 """Shadows on the grid machine: every operation once more in float64, beside what it gave.
 
-Invariant: values are the grid machine's, bit for bit. The cost is bounded by measuring some program
-instances: the first ones of the grid, and the last.
+Invariant: values are the grid machine's, bit for bit. A value that is its own shadow has none. `share`
+lets some program instances stand for all: the first ones of the grid, and the last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from blockstep.findings import Span
 from blockstep.interp.bounds.ranges import widened
+from blockstep.interp.grid import memory as windows
 from blockstep.interp.grid.arena import arena
 from blockstep.interp.grid.lanes import LEAD, Lanes, Shape
 from blockstep.interp.grid.machine import Environment, GridMachine, batches
-from blockstep.interp.grid.memory import Suspicion
-from blockstep.interp.memory import Storage, View
+from blockstep.interp.grid.memory import Touch
+from blockstep.interp.memory import Storage
 from blockstep.interp.shadows.memory import ShadowMemory
-from blockstep.interp.shadows.rules import COMPARISONS, real, rounds_inputs
-from blockstep.interp.shadows.tally import Made, Place, Tally
+from blockstep.interp.shadows.rules import MOVES, Found, real, rounds_inputs, settled
+from blockstep.interp.shadows.tally import SAMPLE, Made, Place, Tally, left
 from blockstep.ir import Operation
 from blockstep.language.op import Family
+from blockstep.language.types import dtype
 from blockstep.options import Program
 
-_MOVES = frozenset({Family.SHAPE, Family.GATHER})
 _STRETCHES = frozenset({Family.ELEMENTWISE, Family.SELECT})
+_LOADS = frozenset({"load", "atomic_load"})
+_KEEPS = frozenset({"select", "hint"})  # they make nothing
 
 
 @dataclass(slots=True, eq=False)
@@ -37,29 +41,125 @@ class ShadowMachine(GridMachine):
     tally: Tally = field(default_factory=Tally)
     shadows: ShadowMemory = field(default_factory=ShadowMemory)
     measured: int = 0
+    _touch: Touch | None = None  # the access of the operation that is executed
+    _old: Any = None  # what an atomic finds, lane by lane
+    _floats: dict[Operation, bool] = field(default_factory=dict)  # whether shadows go through it
 
     def run_some(self, share: float) -> None:
         """Program instances up to a share of them (1: all), in order. Raises Suspicion where the step
         machine is needed."""
         boxes = list(spread(self.grid, share, self._programs_a_batch()))
+        self.heard = self._hear
         with arena():
             for _, lead in boxes:
                 self.measured += lead[0] * lead[1] * lead[2]
             self._run(boxes)
 
+    def _hear(self, kind: str, access: Touch) -> None:
+        self._touch = access
+        if kind == "atomic":
+            item = np.dtype(f"u{access.itemsize}")
+            self._old = access.storage.typed(item)[access.active().reshape(-1)]
+
     def _operation(self, operation: Operation, environment: Environment) -> None:
-        before = _Memory.of(self, operation, environment)
         GridMachine._operation(self, operation, environment)
-        if operation.regions and operation.name in ("if", "for", "while"):
+        follows = self._floats.get(operation)
+        if follows is None:
+            follows = self._floats[operation] = _has_floats(operation)
+        if not follows:
             return
         operands = self._operands(operation, environment)
+        results = [environment[r] for r in operation.results]
         if operation.op.family is Family.MEMORY:
-            if before is not None:
-                before.after(operands, [environment[r] for r in operation.results])
+            self._access(operation, operands, results)
+        else:
+            self._follow(operation, operands, results)
+
+    # Memory
+
+    def _access(
+        self, operation: Operation, operands: tuple[Any, ...], results: list[Lanes]
+    ) -> None:
+        access, kind = self._touch, operands[0].type.scalar.element_ty
+        assert access is not None
+        if 0 in access.block:
+            if operation.name in _LOADS:
+                self._load(operation, access, kind, operands, results[0])
             return
-        floats = [x for x in operands if x is not None and x.type.scalar.is_floating()]
-        if floats or any(r.type.scalar.is_floating() for r in operation.results):
-            self._follow(operation, operands, [environment[r] for r in operation.results])
+        if not kind.is_floating():
+            if operation.name not in _LOADS and self.shadows.cells.get(access.storage.base):
+                self.shadows.store(access, kind, None)
+        elif operation.name in _LOADS:
+            self._load(operation, access, kind, operands, results[0])
+        elif operation.name == "atomic_rmw":
+            given = access.on(self._part(access, _exact(operands[1]))).reshape(-1)
+            old = widened(self._old.view(kind.numpy), kind)
+            index = access.active().reshape(-1)
+            how = operation.attributes["combine"]
+            self.shadows.combine(access.storage, index, kind, given, how, old)
+            if how == "add":
+                self._left(operation, access.storage, index, kind)
+        elif operation.name in ("store", "atomic_store"):
+            self.shadows.store(access, kind, self._part(access, _exact(operands[1])))
+        else:  # it compares bits: what it leaves is a new value
+            self.shadows.store(access, kind, None)
+
+    def _left(self, operation: Operation, storage: Storage, index: Any, kind: dtype) -> None:
+        """What an atomic sum left in memory, compared like the result of an operation."""
+        made = left(self.shadows, storage, index, kind, operation.op)
+        made.who = lambda flat: self.program_at(
+            flat * self._count() // max(index.size, 1), self.lead
+        )
+        self.tally.add(_place(operation), made)
+
+    def _count(self) -> int:
+        return self.lead[0] * self.lead[1] * self.lead[2]
+
+    @staticmethod
+    def _part(access: Touch, array: Any) -> Any:
+        """Of a block, what an access of a rectangle of it touches."""
+        return array if access.whole is None else windows.part(array, access.whole[1] or ())
+
+    def _load(
+        self, operation: Operation, access: Touch, kind: dtype, operands: tuple[Any, ...],
+        result: Lanes,
+    ) -> None:  # fmt: skip
+        """Shadows of what was read, of the fill value, and none (NaN) of what nothing defines."""
+        other = operands[2] if operation.name == "load" else None
+        inner: Any = None
+        if 0 not in access.block:
+            value = self._part(access, result.full())
+            inner = self.shadows.load(access, kind, partial(widened, value, kind))
+        partly = access.mask is not None or (access.whole or (None,))[0] not in (None, access.block)
+        if not partly:
+            result.shadow = inner
+            return
+        if inner is None and other is not None and other.shadow is None:
+            return
+        fill = np.nan if other is None else _exact(other)
+        found = _exact(result)
+        if access.mask is not None:
+            shape = np.broadcast_shapes(
+                found.shape, access.mask.shape, np.shape(inner), np.shape(fill)
+            )
+            found = np.where(access.mask, found if inner is None else inner, fill)
+            result.shadow = np.broadcast_to(found, shape)
+            return
+        assert access.whole is not None
+        block, box = access.whole
+        shape = np.broadcast_shapes(found.shape, np.shape(fill), found.shape[:LEAD] + block)
+        made = np.array(np.broadcast_to(fill, shape))
+        if 0 not in access.block:
+            lead = np.broadcast_shapes(
+                shape[:LEAD], (found if inner is None else inner).shape[:LEAD]
+            )
+            made = np.array(np.broadcast_to(made, lead + block))
+            windows.part(made, box or ())[...] = (
+                windows.part(found, box or ()) if inner is None else inner
+            )
+        result.shadow = made
+
+    # Values
 
     def _follow(
         self, operation: Operation, operands: tuple[Any, ...], results: list[Lanes]
@@ -69,65 +169,60 @@ class ShadowMachine(GridMachine):
         if not given or any(r in given for r in results):
             return
         shadowed = any(x.shadow is not None for x in given)
-        if op.family in _MOVES and not shadowed:
-            return
-        if op.name in COMPARISONS and not shadowed:
+        if not shadowed and (op.family in MOVES or not results[0].type.scalar.is_floating()):
             return
         wide = op.family in _STRETCHES
-        values = [_real(x, x.data() if wide else x.full()) for x in given]
-        reals = [
-            v if x.shadow is None else (x.shadow if wide else _full(x, x.shadow))
-            for x, v in zip(given, values, strict=True)
-        ]
+        reals = [_exact(x, not wide) for x in given]
         if not wide:
-            values, reals = _one_lead(values), _one_lead(reals)
+            reals = _one_lead(reals)
         attributes = {k: v for k, v in operation.attributes.items() if k != "operand_slots"}
         found = real(op, attributes, reals)
         if found is None:
             return
-        local = real(op, attributes, values) if shadowed and op.family not in _MOVES else found
-        several = isinstance(found, tuple)
         for k, result in enumerate(results):
-            self._take(
-                operation, given, result, found[k] if several else found,
-                local[k] if several else local, (values, reals),
-            )  # fmt: skip
+            shadow = found[k] if isinstance(found, tuple) else found
+            if op.family in MOVES or op.name in _KEEPS:
+                result.shadow = np.asarray(shadow)
+            else:
+                self._take(operation, given, result, np.asarray(shadow), attributes, reals)
 
     def _take(
-        self, operation: Operation, given: Sequence[Lanes], result: Lanes, shadow: Any, local: Any,
-        arrays: tuple[list[Any], list[Any]],
+        self, operation: Operation, given: Sequence[Lanes], result: Lanes, shadow: Any,
+        attributes: Any, reals: list[Any],
     ) -> None:  # fmt: skip
-        op = operation.op
-        floating = result.type.scalar.is_floating()
-        value = _real(result, result.data())
-        if not floating:
-            if op.name in COMPARISONS:
-                made = self._made(result, value, shadow, local, given, arrays)
-                self.tally.decide(op, _place(operation), made)
-            return
-        if op.family not in _MOVES and op.name not in ("select", "hint"):
-            made = self._made(result, value, shadow, local, given, arrays)
-            note = rounds_inputs(op, operation.attributes, [x.type.scalar for x in given])
-            self.tally.add(op, _place(operation), made, note)
-        if shadow is local and op.family not in _MOVES and _equal(value, shadow):
-            return
-        result.shadow = shadow
+        op, kind = operation.op, result.type.scalar
+        value = result.data() if op.family in _STRETCHES else result.full()
+        shape = np.broadcast_shapes(value.shape, shadow.shape)
+        value, shadow = np.broadcast_to(value, shape), np.broadcast_to(shadow, shape)
+        count = self._count() * int(np.prod(result.shape, dtype=int))
+        wide = op.family in _STRETCHES
 
-    def _made(
-        self, result: Lanes, value: Any, shadow: Any, local: Any, given: Sequence[Lanes],
-        arrays: tuple[list[Any], list[Any]],
-    ) -> Made:  # fmt: skip
-        shape = np.broadcast_shapes(np.shape(value), np.shape(shadow))
-        defined: Any = None
-        for x in (result, *given):
-            for mask in x.undefined:
-                lanes = mask.data()
-                if _broadcasts(lanes, shape):
-                    defined = lanes if defined is None else defined & lanes
-        return Made(
-            result.type.scalar, value, shadow, local, defined, arrays[0], arrays[1],
+        def values() -> list[Any]:
+            held = [_real(x, x.data() if wide else x.full()) for x in given]
+            return held if wide else _one_lead(held)
+
+        made = Made(
+            op, attributes, kind, value, shadow, reals, values,
             lambda flat: self.program_at(flat, shape), result.shape,
+            any(x.shadow is not None for x in given), _cut(shape), max(count // max(shadow.size, 1), 1),
         )  # fmt: skip
+        self._keep(operation, given, made, result)
+
+    def _keep(
+        self, operation: Operation, given: Sequence[Lanes], made: Made, result: Lanes
+    ) -> None:
+        told: Found = settled(
+            made.op, made.attributes, made.kind, made.value, made.shadow, made.reals
+        )
+        if told.differs is not None:
+            self.tally.decide(_place(operation), made, told.differs)
+        if told.shadow is None:
+            return
+        made.shadow = told.shadow
+        note = rounds_inputs(made.op, made.attributes, [x.type.scalar for x in given])
+        seen = self.tally.add(_place(operation), made, note)
+        if seen.worst or (seen.special and not _equal(made.wide, made.shadow)):
+            result.shadow = made.shadow
 
     def program_at(self, flat: int, shape: Shape) -> Program:
         """The program instance of a flat index into an array that leads with the batch."""
@@ -140,69 +235,36 @@ class ShadowMachine(GridMachine):
         return x, y, z
 
 
-@dataclass(slots=True, eq=False)
-class _Memory:
-    """An access that is about to happen, and the shadows of what it moves."""
+def _has_floats(operation: Operation) -> bool:
+    """Whether an operation may have to do with shadows."""
+    if operation.regions:
+        return False
+    if operation.op.family is Family.MEMORY:
+        return True
+    return any(v.type.scalar.is_floating() for v in (*operation.operands, *operation.results))
 
-    machine: ShadowMachine
-    operation: Operation
-    storage: Storage
-    size: int
-    index: Any  # of each element, broadcast to lead + block
-    on: Any
-    old: Any = None  # what an atomic finds
 
-    @classmethod
-    def of(
-        cls, machine: ShadowMachine, operation: Operation, environment: Environment
-    ) -> _Memory | None:
-        """None for what moves no floats."""
-        if operation.regions or operation.op.family is not Family.MEMORY:
-            return None
-        pointer, *rest = machine._operands(operation, environment)
-        kind = pointer.type.scalar.element_ty
-        if not kind.is_floating():
-            return None
-        view = pointer.origin
-        if not isinstance(view, View) or view.storage is None:
-            raise Suspicion
-        mask = rest[0] if operation.name in ("load", "atomic_load") else rest[-1]
-        size, shape = kind.itemsize, machine.lead + pointer.shape
-        index = np.broadcast_to((pointer.data() - view.storage.base) // size, shape)
-        on = None if mask is None else np.broadcast_to(mask.data(), shape)
-        made = cls(machine, operation, view.storage, size, index, on)
-        if operation.name == "atomic_rmw":
-            typed = view.storage.typed(kind.numpy)
-            made.old = widened(typed[np.clip(index, 0, len(typed) - 1)], kind)
-        return made
+def _exact(x: Lanes, full: bool = False) -> Any:
+    """The shadow of a value: itself, if it has none."""
+    if x.shadow is None:
+        return _real(x, x.full() if full else x.data())
+    return _full(x, x.shadow) if full else x.shadow
 
-    def after(self, operands: tuple[Any, ...], results: list[Lanes]) -> None:
-        """Shadows go with what was read or written."""
-        name, memory = self.operation.name, self.machine.shadows
-        if name in ("load", "atomic_load"):
-            (result,) = results
-            values = np.broadcast_to(_real(result, result.data()), self.index.shape)
-            found = memory.read(self.storage, self.index, self.size, values)
-            if found is not None:
-                result.shadow = found if self.on is None else np.where(self.on, found, values)
-            return
-        value = operands[1]
-        active = ... if self.on is None else self.on
-        index = self.index[active]
-        whole = _real(value, value.data()) if value.shadow is None else value.shadow
-        narrow = operands[0].type.scalar.element_ty
-        if value.type.scalar.is_floating():
-            whole = np.broadcast_to(whole, self.index.shape)[active]
-        else:
-            whole = np.broadcast_to(_real(value, value.data()), self.index.shape)[active]
-            whole = whole.astype(np.float64)
-        if name == "atomic_rmw" and self.old is not None and narrow.is_floating():
-            how = self.operation.attributes["combine"]
-            memory.combine(self.storage, index, self.size, whole, how, self.old[active])
-        elif name in ("store", "atomic_store"):
-            memory.write(self.storage, index, self.size, whole)
-        else:
-            memory.write(self.storage, index, self.size, None)
+
+def _cut(shape: Shape) -> Any:
+    """Takes some program instances of an array over a batch: a sample of a large result."""
+    size = int(np.prod(shape, dtype=int))
+    if size <= SAMPLE:
+        return None
+    axis = max(range(LEAD), key=lambda k: shape[k])
+    most = max(1, shape[axis] * SAMPLE // size)
+
+    def cut(array: Any) -> Any:
+        if array.ndim < LEAD or array.shape[axis] == 1:
+            return array
+        return array[(slice(None),) * axis + (slice(0, most),)]
+
+    return cut
 
 
 def spread(grid: tuple[int, int, int], share: float, most: int) -> Sequence[tuple[Shape, Shape]]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from blockstep.interp.bounds.ranges import form, widened
+from blockstep.interp.grid.arena import arena
 from blockstep.interp.grid.checks import UNJUDGED
 from blockstep.interp.grid.plan import Plan
 from blockstep.interp.memory import View
+from blockstep.interp.shadows.distance import measured, where_worst
 from blockstep.interp.shadows.grid import ShadowMachine
 from blockstep.interp.shadows.memory import ShadowMemory
 from blockstep.interp.shadows.records import OutputRecord, ShadowResult
-from blockstep.interp.shadows.tally import Tally, ulps_of
-from blockstep.interp.shadows.widening import Decision, RoundedMachine
+from blockstep.interp.shadows.tally import Tally
 from blockstep.ir import Function
 
 FEW = 1 << 14
@@ -30,74 +30,11 @@ def on_grid(
     """A launch on the grid machine. With `share` below 1 only so many program instances run, and memory
     is not what the launch leaves. Raises Suspicion where only the step machine can run it."""
     machine = ShadowMachine(function, plan, grid, dict(arguments), UNJUDGED)
-    machine.run_some(share)
-    views = [v for v in arguments.values() if isinstance(v, View)]
-    total = grid[0] * grid[1] * grid[2]
-    return result(function.name, machine.tally, machine.shadows, views, total, machine.measured)
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """A decision, and the error of an output (relative, root mean square) with it and without it."""
-
-    decision: Decision
-    output: str
-    before: float
-    after: float
-
-    @property
-    def gain(self) -> float:
-        """The share of the error that goes without the decision."""
-        return 1 - self.after / self.before if self.before else 0.0
-
-
-MOST = 12  # decisions that are tried
-
-
-def costs(
-    function: Function, plan: Plan, arguments: Mapping[str, Any], grid: tuple[int, int, int],
-    truth: ShadowResult, share: float, restore: Callable[[], None],
-) -> list[Cost]:  # fmt: skip
-    """What each decision costs, the dearest first. `truth` is the launch with exact shadows, of the same
-    share; `restore` puts memory back after each run."""
-
-    def errors(without: Any) -> tuple[dict[str, float], RoundedMachine]:
-        machine = RoundedMachine(function, plan, grid, dict(arguments), UNJUDGED, without=without)
+    with arena():
         machine.run_some(share)
-        restore()
-        found = {}
-        for view in arguments.values():
-            if isinstance(view, View) and view.name in truth.outputs:
-                _, shadow = machine.shadows.of_view(view)
-                found[view.name] = _distance(shadow, truth.outputs[view.name].shadow)
-        return found, machine
-
-    restore()
-    with_all, machine = errors(None)
-    likely = {(r.span.file, r.span.line) for r in truth.lines}
-    chosen = [d for d in machine.seen.values() if (d.file, d.line) in likely]
-    chosen.sort(key=lambda d: -_introduced(truth, d))
-    found = []
-    for decision in chosen[:MOST]:
-        without, _ = errors(decision.key)
-        for name, before in with_all.items():
-            found.append(Cost(decision, name, before, without.get(name, before)))
-    return sorted(found, key=lambda c: -c.gain)
-
-
-def _introduced(truth: ShadowResult, decision: Decision) -> float:
-    here = [r for r in truth.lines if (r.span.file, r.span.line) == (decision.file, decision.line)]
-    return max((r.introduced for r in here), default=0.0)
-
-
-def _distance(found: Any, right: Any) -> float:
-    """The root mean square of the error over that of what is right."""
-    if found.shape != right.shape or not right.size:
-        return 0.0
-    fine = np.isfinite(found) & np.isfinite(right)
-    size = float(np.sqrt(np.mean(np.where(fine, right, 0.0) ** 2)))
-    off = float(np.sqrt(np.mean(np.where(fine, found - right, 0.0) ** 2)))
-    return off / size if size else 0.0
+        views = [v for v in arguments.values() if isinstance(v, View)]
+        total = grid[0] * grid[1] * grid[2]
+        return result(function.name, machine.tally, machine.shadows, views, total, machine.measured)
 
 
 def share_of(function: Function, grid: tuple[int, int, int]) -> float:
@@ -136,37 +73,35 @@ def _output(view: View, shadows: ShadowMemory) -> OutputRecord | None:
     if view.storage is None or not view.dtype.is_floating() or not view.size:
         return None
     at, shadow = shadows.of_view(view)
-    if not at.size:
+    if not shadow.size:
         return None
     kind = view.dtype
     strides = [s * view.itemsize for s in view.strides]
     offset = int(view.base) - view.storage.base
     whole = np.ndarray(view.shape, kind.numpy, view.storage.data.data, offset, strides)
-    values = (
-        whole.reshape(-1)[at]
-        if whole.flags.c_contiguous
-        else whole[np.unravel_index(at, view.shape)]
-    )
+    if at is None:
+        values = whole.reshape(-1)
+    else:
+        values = whole[np.unravel_index(at, view.shape)]
     made = OutputRecord(view.name, str(kind), at, values, shadow, view.shape)
-    _compare(made, widened(values, kind), kind)
+    _compare(made, kind)
     return made
 
 
-def _compare(made: OutputRecord, values: Any, kind: Any) -> None:
-    off, shadow = np.abs(values - made.shadow), made.shadow
-    off = np.where(np.isfinite(off), off, 0.0)
-    told = form(kind)
-    tiny = 2.0 ** (1 - told.bias)
-    with np.errstate(all="ignore"):
-        ulps = off / (np.maximum(np.abs(shadow), tiny) * 2.0**-told.fraction)
-    ulps = np.where(np.isfinite(ulps), ulps, 0.0)
-    flat = int(np.argmax(ulps))
-    made.index = tuple(int(i) for i in np.unravel_index(int(made.at[flat]), made.shape))
-    made.worst_ulps = ulps_of(values[flat], shadow[flat], kind)
-    made.mean_ulps = float(ulps.mean())
-    right = np.where(np.isfinite(shadow), shadow, 0.0)
-    size = float(np.sqrt(np.mean(right**2)))
-    made.relative = float(np.sqrt(np.mean(off**2))) / size if size else 0.0
+def _compare(made: OutputRecord, kind: Any) -> None:
+    values = made.values if made.values.dtype.char in "fd" else widened(made.values, kind)
+    seen = measured(values, made.shadow, form(kind))
+    if seen.special:
+        made.nan, made.infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    flat = where_worst(values, made.shadow, form(kind), seen) if seen.worst else 0
+    made.index = tuple(
+        int(i)
+        for i in np.unravel_index(
+            flat if made.chosen is None else int(made.chosen[flat]), made.shape
+        )
+    )
+    made.worst_ulps, made.mean_ulps = seen.worst, seen.total / made.elements
+    made.relative = float((seen.error_squares / seen.squares) ** 0.5) if seen.squares else 0.0
 
 
-__all__ = ["Cost", "costs", "on_grid", "result", "share_of"]
+__all__ = ["on_grid", "result", "share_of"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from blockstep.findings import Span
 from blockstep.options import Program
 
@@ -49,10 +51,14 @@ class LineRecord:
     overflow: Example | None = None
     underflowed: int = 0  # zero, and the shadow is not
     underflow: Example | None = None
+    vanished: int = 0  # zero, and the shadow is not too small for the type
+    vanishing: Example | None = None
+    saturated: int = 0  # finite, and the shadow is past the largest number of the type
+    saturation: Example | None = None
     subnormal: int = 0  # too small for all bits of the type
     nan_born: int = 0  # NaN of operands that are none
     nan: Example | None = None
-    inf_born: int = 0  # infinite of finite operands, the shadow too
+    inf_born: int = 0  # infinite of finite operands, and not past the largest number of the type
     inf: Example | None = None
     decided: int = 0  # comparisons and choices that the shadow would decide otherwise
     decision: Example | None = None
@@ -76,19 +82,19 @@ class LineRecord:
     @property
     def quiet(self) -> bool:
         """Whether there is nothing to tell."""
-        counts = (self.cancelled, self.overflowed, self.underflowed, self.subnormal, self.nan_born,
-                  self.inf_born, self.decided)  # fmt: skip
+        counts = (self.cancelled, self.overflowed, self.underflowed, self.vanished, self.saturated,
+                  self.subnormal, self.nan_born, self.inf_born, self.decided)  # fmt: skip
         return not self.worst_ulps and not any(counts)
 
 
 @dataclass(slots=True, eq=False)
 class OutputRecord:
-    """The elements of an argument that measured program instances wrote: where (`at`, flat indices into
-    `shape`), their values, their shadows, and how far these are apart."""
+    """The elements of an argument that measured program instances wrote: where (`chosen`, flat indices
+    into `shape`; None: all of them), their values, their shadows, and how far these are apart."""
 
     name: str
     type: str
-    at: Any
+    chosen: Any
     values: Any
     shadow: Any
     shape: tuple[int, ...]
@@ -96,11 +102,18 @@ class OutputRecord:
     mean_ulps: float = 0.0
     relative: float = 0.0  # the root mean square of the error over that of the shadow
     index: tuple[int, ...] = ()  # of the worst element
+    nan: int = 0
+    infinite: int = 0
+
+    @property
+    def at(self) -> Any:
+        """Flat indices of the elements."""
+        return np.arange(len(self.shadow)) if self.chosen is None else self.chosen
 
     @property
     def elements(self) -> int:
         """How many were measured."""
-        return len(self.at)
+        return len(self.shadow)
 
 
 @dataclass(slots=True, eq=False)

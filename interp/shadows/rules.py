@@ -11,6 +11,7 @@ chosen, so a shadow answers "what should this path have given".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,14 @@ from blockstep.language import numerics
 from blockstep.language.op import Family, Op
 from blockstep.language.ops.libdevice import LIBDEVICE
 from blockstep.language.region import Region
+from blockstep.language.types import dtype
 
 Arrays = Sequence[Any]
 Attributes = Any
 Real = Callable[[Op, Attributes, Arrays], Any]
 
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+MOVES = frozenset({Family.SHAPE, Family.GATHER})
 _ANEW = frozenset({"asm", "asm_packed", "bitcast", "map", "map_packed", "philox", "int_to_pointer"})
 _FOLDS = {"add": np.add, "mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
 _CHOOSES = COMPARISONS | {"select"}
@@ -44,8 +47,10 @@ def _meaning(op: Op, attributes: Attributes, arrays: Arrays) -> Any:
 
 
 def _elementwise(op: Op, attributes: Attributes, arrays: Arrays) -> Any:
-    mixed = any(a.dtype.kind != "f" for a in arrays)
-    return None if mixed else _meaning(op, attributes, arrays)
+    if any(a.dtype.kind != "f" for a in arrays):
+        return None
+    with np.errstate(all="ignore"):
+        return _meaning(op, attributes, arrays)
 
 
 def _cast(op: Op, attributes: Attributes, arrays: Arrays) -> Any:
@@ -68,14 +73,75 @@ def _rsqrt(op: Op, attributes: Attributes, arrays: Arrays) -> Any:
     return 1.0 / np.sqrt(arrays[0])
 
 
+_FAST: dict[str, Any] = {
+    "fast_sinf": np.sin, "fast_cosf": np.cos, "fast_tanf": np.tan, "fast_tanhf": np.tanh,
+    "fast_expf": np.exp, "fast_exp10f": lambda x: np.power(10.0, x), "fast_logf": np.log,
+    "fast_log2f": np.log2, "fast_log10f": np.log10, "fast_dividef": np.divide, "fast_powf": np.power,
+    "rsqrt_rn": lambda x: 1.0 / np.sqrt(x), "saturatef": lambda x: np.clip(x, 0.0, 1.0),
+}  # fmt: skip
+_OF_BITS = frozenset({"nextafter", "logb", "hiloint2double", "rcp64h"})
+_ROUNDS = ("double2float_", "int2float_", "uint2float_", "ll2float_", "ull2float_")
+_WHOLE = frozenset({"floor", "ceil", "trunc", "rint", "nearbyint", "round"})
+_REMAINDERS = frozenset({"frem", "fmod", "remainder"})
+
+
 def _libdevice(op: Op, attributes: Attributes, arrays: Arrays) -> Any:
-    """The function for float64, where the library has one under the same name."""
-    function = LIBDEVICE[attributes["function"]]
-    if function.overload(("float64",) * len(arrays)) is None:
+    """The function for float64: the library's own, or what a float32 one approximates. A function of
+    bits begins anew."""
+    name = attributes["function"]
+    if name in _OF_BITS or "_as_" in name:
         return None
-    if any(a.dtype != np.float64 for a in arrays):
+    if name in _FAST:
+        return _FAST[name](*arrays)
+    if name.startswith(_ROUNDS):
+        return np.asarray(arrays[0], np.float64)
+    function = LIBDEVICE[name]
+    if function.overload(tuple(a.dtype.name for a in arrays)) is None:
         return None
     return function.compute(*arrays)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What becomes of a result: its shadow (None: the value itself), and where float64 would have
+    decided otherwise (None: it decides nothing)."""
+
+    shadow: Any
+    differs: Any = None
+
+
+def settled(
+    op: Op, attributes: Attributes, kind: dtype, value: Any, shadow: Any, reals: Arrays
+) -> Found:
+    """Answers, whole parts and remainders are those of the values: where float64 gives another one it is
+    a decision, and no error that goes on."""
+    name = attributes["function"] if op.name == "libdevice" else op.name
+    if not kind.is_floating():
+        if name in COMPARISONS:
+            return Found(None, (value != shadow) & _known(reals))
+        if name != "cast":
+            return Found(None)
+        if kind.is_int1():
+            return Found(None, (value != (shadow != 0)) & _known(reals))
+        whole = np.trunc(shadow)
+        inside = (whole >= kind.lowest) & (whole <= kind.highest)
+        return Found(None, (value != whole) & inside & _known(reals))
+    if name in _WHOLE:
+        return Found(None, (value != shadow) & _known(reals) & np.isfinite(shadow))
+    if name in _REMAINDERS:
+        wide = np.asarray(value, np.float64)
+        jumps = np.abs(wide - shadow) > np.abs(reals[1]) / 2
+        return Found(np.where(jumps, wide, shadow), jumps & _known(reals))
+    return Found(shadow)
+
+
+def _known(reals: Arrays) -> Any:
+    """Where every operand has a shadow that is a number."""
+    found: Any = True
+    for x in reals:
+        if x.dtype.kind == "f":
+            found = found & ~np.isnan(x)
+    return found
 
 
 def _reduce(op: Op, attributes: Attributes, arrays: Arrays) -> Any:
@@ -156,4 +222,4 @@ def rounds_inputs(op: Op, attributes: Attributes, types: Sequence[Any]) -> str:
     return "tf32" if precision in ("tf32", "None") else ""
 
 
-__all__ = ["COMPARISONS", "real", "rounds_inputs"]
+__all__ = ["COMPARISONS", "MOVES", "Found", "real", "rounds_inputs", "settled"]

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from blockstep.debugger.commands.commands import Commands
 from blockstep.debugger.commands.reply import Refused
-from tests.debugger.kernels import line_of, opened, scaling
+from tests.debugger.opened import line_of, opened, scaling
 from tests.debugger.test_commands import refused, said
 
 
 @pytest.fixture
-def at_store() -> Iterator[Commands]:
+def at_store() -> Commands:
     """Before the store of the last program instance, where 4 of 8 elements are masked off."""
     commands = opened(scaling(), (2, 0, 0))
     said(commands, "next 4")
-    yield commands
-    commands.session.close()
+    return commands
 
 
 def test_print_shows_type_values_and_undefined_elements(at_store: Commands) -> None:

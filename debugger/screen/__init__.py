@@ -1,0 +1,5 @@
+"""The debugger on the whole terminal: panes, keys and style apart (`screen.Screen` wires them)."""
+
+from blockstep.debugger.screen.opening import talk
+
+__all__ = ["talk"]

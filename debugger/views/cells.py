@@ -1,0 +1,106 @@
+"""What elements are - numbers, NaN, undefined, masked off - and which one stands for many.
+
+Invariant: nothing odd is averaged away. A cell of several elements is its NaN if it has one, else its
+infinity, else its undefined element, else the number of largest magnitude, else one masked off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from blockstep.debugger.views.blocks import Block
+from blockstep.debugger.views.palette import Palette
+
+
+class Kind(IntEnum):
+    """What an element is; the greater wins a cell."""
+
+    ABSENT = -1
+    MASKED = 0
+    HOLE = 1  # masked off, and so undefined
+    NUMBER = 2
+    UNDEFINED = 3
+    DOWN = 4  # -Inf
+    UP = 5  # +Inf
+    NAN = 6
+
+
+WORDS = {
+    Kind.MASKED: "masked off", Kind.HOLE: "masked off and undefined",
+    Kind.UNDEFINED: "undefined", Kind.NAN: "NaN", Kind.UP: "Inf",
+    Kind.DOWN: "-Inf",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The numbers that the ends of the colours stand for. `both`: they lie around zero."""
+
+    low: float
+    high: float
+    both: bool
+
+    def fraction(self, number: float) -> float:
+        """Where a number is between the ends, 0 to 1."""
+        if self.high <= self.low:
+            return 1.0
+        return (number / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+
+
+def kinds_of(block: Block) -> Any:
+    """What each element is, in the block's shape."""
+    numbers = block.numbers
+    found = np.full(numbers.shape, Kind.NUMBER, np.int8)
+    found[np.isnan(numbers)] = Kind.NAN
+    found[np.isposinf(numbers)] = Kind.UP
+    found[np.isneginf(numbers)] = Kind.DOWN
+    if block.mask is not None:
+        found[~np.asarray(block.mask)] = Kind.MASKED
+    if block.undefined is not None:
+        lost = np.asarray(block.undefined)
+        found[lost] = np.where(found[lost] == Kind.MASKED, Kind.HOLE, Kind.UNDEFINED)
+    return found
+
+
+def scale_of(numbers: Any, kinds: Any) -> Scale:
+    """Of all numbers of a block, so that its pages have one scale."""
+    known = numbers[kinds == Kind.NUMBER]
+    if not known.size:
+        return Scale(0.0, 0.0, False)
+    low, high = float(known.min()), float(known.max())
+    if low < 0 < high:
+        far = max(-low, high)
+        return Scale(-far, far, True)
+    return Scale(low, high, False)
+
+
+def chosen_of(groups: Any, numbers: Any, kinds: Any) -> Any:
+    """The element that stands for each cell; -1 for a cell of none."""
+    flat_kinds, sizes = kinds.ravel(), np.abs(np.nan_to_num(numbers.ravel(), posinf=0, neginf=0))
+    absent = groups < 0
+    own = np.where(absent, np.int8(Kind.ABSENT), flat_kinds[groups])
+    best = own == own.max(axis=-1, keepdims=True)
+    first = np.where(best, np.where(absent, 0.0, sizes[groups]), -1.0).argmax(axis=-1)
+    return np.take_along_axis(groups, first[..., None], axis=-1)[..., 0]
+
+
+def sign_of(kind: Kind, palette: Palette, wide: bool = False) -> str:
+    """What is written for an element that is no number."""
+    signs = palette.signs
+    if wide:
+        texts = {
+            Kind.NAN: "NaN", Kind.UP: "Inf", Kind.DOWN: "-Inf",
+            Kind.HOLE: signs.masked + signs.undefined,
+        }  # fmt: skip
+        return texts.get(kind, signs.masked if kind is Kind.MASKED else signs.undefined)
+    return {
+        Kind.MASKED: signs.masked * 2, Kind.UNDEFINED: signs.undefined * 2,
+        Kind.HOLE: signs.masked + signs.undefined, Kind.NAN: signs.nan * 2, Kind.UP: signs.infinity * 2, Kind.DOWN: "-" + signs.infinity,
+    }[kind]  # fmt: skip
+
+
+__all__ = ["WORDS", "Kind", "Scale", "chosen_of", "kinds_of", "scale_of", "sign_of"]
