@@ -11,7 +11,8 @@ began while another one waited has a stack of its own; the host's frames are app
 `jump` is refused in a kernel: its code is a transformed copy, where a skipped line may be a part
 of a loop's head.
 
-Not here: debuggers that do not use bdb (debugpy has `justMyCode`), and reading of tracebacks by
+Not here: debuggers that do not use bdb (debugpy has `justMyCode`, and shows values as `editors`
+says), and reading of tracebacks by
 other tools; `strip_frames` gives these the user's frames. Source: CPython's Lib/bdb.py, Lib/pdb.py.
 """
 
@@ -24,6 +25,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+from blockstep.interp import editors
 from blockstep.language import frames
 
 _LIBRARIES = sys.stdlib_module_names | {"numpy", "ml_dtypes", "torch", "greenlet"}
@@ -172,7 +174,9 @@ def _traceback(
 
 
 def install() -> None:
-    """Make every bdb debugger, and whatever prints a traceback, pass over our frames. Once."""
+    """Make every bdb debugger, and whatever prints a traceback, pass over our frames. Once; but an
+    editor's debugger may come at any time, and is told how to show blocks."""
+    editors.attach()
     if getattr(bdb.Bdb.stop_here, "passes_over_hidden_frames", False):
         return
     for name, wrap in _WRAPPERS.items():

@@ -63,19 +63,18 @@ def tell(report: Report, told: Any) -> None:
 
 
 def write_html(
-    report: Report, told: Any, command: str = "check", more: str = "", measured: Any = ()
-) -> None:
+    report: Report, told: Any, command: str = "check", more: str = "", measured: Any = (),
+    judged: bool = True,
+) -> None:  # fmt: skip
     """Writes the page that `--html` asks for. Raises OSError."""
     from blockstep.page import document  # no other command needs it
 
     name = told.script or f"-m {told.module}"
+    orders = f", {told.seeds} orders" if getattr(told, "seeds", 1) > 1 else ""
     facts = (
         ("command", f"blockstep {command} {' '.join([name, *told.arguments])}"),
         document.now(),
-        (
-            "seed",
-            f"{told.seed}" + (f", {told.seeds} orders" if getattr(told, "seeds", 1) > 1 else ""),
-        ),
+        ("seed", f"{told.seed}{orders}"),
     )
-    about = document.About(f"blockstep {command}: {name}", facts, more)
+    about = document.About(f"blockstep {command}: {name}", facts, judged, more)
     document.save(told.html, document.page(report, about, measured))

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from blockstep.commands.command import Command
+from blockstep.commands.judging import write_html
 from blockstep.commands.scripts import add_script, execute, launches_of, open_session
 from blockstep.diagnostics.decisions import MOST
-from blockstep.findings import Filters
+from blockstep.findings import Filters, Report
 
 
 def _arguments(sub: argparse.ArgumentParser) -> None:
@@ -27,6 +28,9 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
         "--reference", action="append", default=[], metavar="NAME=FILE.npy",
         help="what an argument should be after the launch: drift or bug",
     )  # fmt: skip
+    sub.add_argument(
+        "--html", metavar="FILE", help="write one HTML page, sources beside the numbers"
+    )
     sub.add_argument("--top", type=int, default=MOST, metavar="N", help="list N decisions at most")
     sub.add_argument(
         "--compiled", action="store_true", help="measure what fast code costs, on the ptx machine"
@@ -88,6 +92,8 @@ def _precision(told: Any) -> int:
         else:
             with open(told.json, "w", encoding="utf-8") as file:
                 file.write(text + "\n")
+    if told.html:
+        write_html(Report(), told, "precision", measured=measurer.reports, judged=False)
     if status != 0 or not (measurer.reports or measurer.tables):
         what = f"exit status {status}" if status else "it launched nothing that was to be measured"
         print(f"the script failed: {what}", file=sys.stderr)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from blockstep import diagnostics, export
 from blockstep.commands.command import Command
+from blockstep.commands.judging import write_html
 from blockstep.commands.scripts import add_script, execute, launches_of, open_session
 from blockstep.findings import Filters, Report, Severity
 from blockstep.runtime import factories
@@ -32,6 +33,7 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--max-findings", type=int, metavar="N", help="keep at most N findings")
     sub.add_argument("--fail-on", choices=[s.value for s in Severity], default="error")
     sub.add_argument("--json", metavar="FILE", help="rungs and findings as JSON (- for stdout)")
+    sub.add_argument("--html", metavar="FILE", help="write one HTML page of rungs and findings")
     sub.add_argument(
         "--shrink", metavar="FILE", help="write a small reproducer of the first launch that differs"
     )
@@ -61,6 +63,7 @@ class _Teller:
 def _verify(told: Any) -> int:
     from blockstep.language.function import current_launcher, register_launcher
     from blockstep.runtime.ladder import Verifier, climb_json, summary
+    from blockstep.runtime.ladder.telling import text_of
 
     open_session(told)
     filters = Filters(
@@ -84,6 +87,9 @@ def _verify(told: Any) -> int:
     print(summary(verifier.climbs), *verifier.said, sep="\n", file=lines)
     if told.json:
         _write({**export.to_json(report), "climbs": list(map(climb_json, verifier.climbs))}, told)
+    if told.html:
+        rungs = [text_of(climb, told.passes) for climb in verifier.climbs]
+        write_html(report, told, "verify", "\n\n".join([*rungs, summary(verifier.climbs)]))
     if status != 0:
         print(f"the script failed: exit status {status}", file=sys.stderr)
     compared = bool(verifier.climbs) and all(c.compared or c.disagrees for c in verifier.climbs)
@@ -122,6 +128,7 @@ VERIFY = Command(
         "--launch",
         "--passes",
         "--json",
+        "--html",
         "--fail-on",
         "--compiler",
         "--triton-python",

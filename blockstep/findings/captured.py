@@ -69,7 +69,7 @@ class Raster:
         full = np.full((height * self.down, width * self.across), fill, values.dtype)
         full[: self.rows, : self.columns] = values.reshape(self.rows, self.columns)
         split = full.reshape(height, self.down, width, self.across)
-        return split.swapaxes(1, 2).reshape(height, width, -1)
+        return split.swapaxes(1, 2).reshape(height, width, self.together)
 
 
 def raster_of(shape: tuple[int, ...]) -> Raster:
@@ -78,8 +78,13 @@ def raster_of(shape: tuple[int, ...]) -> Raster:
     rows = prod(shape[:-1])
     if rows == 1 or columns == 1:
         items = rows * columns
-        return Raster(1, items, 1, max(-(-items // MOST_CELLS), 1), wraps=True)
-    return Raster(rows, columns, -(-rows // SIDE), -(-columns // SIDE))
+        return Raster(1, items, 1, _step(items, MOST_CELLS), wraps=True)
+    return Raster(rows, columns, _step(rows, SIDE), _step(columns, SIDE))
+
+
+def _step(items: int, cells: int) -> int:
+    """How many items a cell stands for: a power of two, as blocks of the language are."""
+    return 1 << max(-(-items // cells) - 1, 0).bit_length()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +154,7 @@ class Captured:
     memory: list[MemoryPicture] = field(default_factory=list)
     why_no_memory: str = ""
     precision: Any = None  # a precision report
+    why_no_precision: str = ""
 
 
 __all__ = [

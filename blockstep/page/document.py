@@ -33,6 +33,7 @@ class About:
 
     title: str = "blockstep report"
     facts: tuple[tuple[str, str], ...] = ()
+    judged: bool = True  # whether anybody looked for findings
     more: str = ""  # a text that is shown in full: what `verify` says of each rung
 
 
@@ -42,13 +43,15 @@ def page(report: Report, about: About | None = None, measured: Sequence[Any] = (
     every = report.findings
     shown = every[: cards.MOST]
     reports = [
-        (f"launch {c.number}: {c.kernel}", c.precision) for c in report.captured if c.precision
+        (f"launch {c.number}: {c.kernel}", c.precision or c.why_no_precision)
+        for c in report.captured
+        if c.precision or c.why_no_precision
     ]
     reports += [("", r) for r in measured]
-    lines = sources_of(report, shown, [r for _, r in reports])
-    lines.lost = margins(reports)
+    lost = margins(reports)
+    lines = sources_of(report, shown, lost)
     sections = {
-        "findings": cards.cards(shown, lines, len(every) - len(shown)),
+        "findings": cards.cards(shown, lines, len(every) - len(shown)) if about.judged else None,
         "rungs": _text(about.more),
         "source": lines.html(),
         "launches": launches(report, shown, lines),
@@ -72,10 +75,11 @@ def _head(report: Report, about: About, every: list[Finding], sections: list[str
     counts = [(s.value, sum(f.severity is s for f in every)) for s in reversed(list(Severity))]
     order = ("error", "warning", "note")
     counts.sort(key=lambda pair: order.index(pair[0]))
-    chips = [
+    chips: list[Html] = [
         tag("li", tag("strong", count), f" {plural(count, style).partition(' ')[2]}",
             class_=f"chip {style if count else 'none'}", data_severity=style)
         for style, count in counts
+        if about.judged
     ]  # fmt: skip
     chips.append(
         tag("li", tag("strong", len(report.launches)),
@@ -89,8 +93,8 @@ def _head(report: Report, about: About, every: list[Finding], sections: list[str
     return tag(
         "header",
         tag("h1", about.title),
-        tag("ul", chips, class_="chips"),
-        tag("p", diagnostics.summary(report), class_="summary"),
+        tag("ul", chips, class_="chips") if about.judged else None,
+        tag("p", diagnostics.summary(report), class_="summary") if about.judged else None,
         tag("dl", listed),
         tag("nav", links, tag("span", class_="keys"), aria_label="sections"),
         class_="top",

@@ -63,7 +63,7 @@ def _sentence(part: Section) -> Html:
     sign, _, words = plain(part.lines[0]).strip().partition(" ")
     rest = [words, *part.lines[1:]]
     code = tag("code", "\n".join(rest)) if part.name == "help" else "\n".join(rest)
-    return tag("p", tag("span", sign, class_=f"sign s-{part.name}"), " ", code, class_=part.name)
+    return tag("p", tag("span", sign, class_=f"s-{part.name}"), code, class_=part.name)
 
 
 __all__ = ["MOST", "card", "cards"]

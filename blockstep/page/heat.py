@@ -20,7 +20,7 @@ LEVELS = 16
 def heat(found: Facts) -> Html | None:
     """The block as a picture: the last axis goes across; a cell of several elements shows the one that is
     farthest from zero. None for few elements."""
-    if prod(found.shape) <= SMALL:
+    if prod(found.shape) <= SMALL or found.origin is not None:
         return None
     raster = raster_of(found.shape)
     values = np.asarray(found.values, np.float64).reshape(-1)
@@ -81,7 +81,7 @@ def values_table(found: Facts) -> Html | None:
     rows, columns = (_kept(n, whole) for n in grid.shape)
     head = [tag("th")] + [tag("th", "…" if c is None else c) for c in columns]
     body = [_row(grid, lost, r, columns) for r in rows]
-    return tag("table", tag("tr", head), body)
+    return tag("div", tag("table", tag("tr", head), body), style="overflow-x:auto")
 
 
 def _kept(n: int, whole: bool) -> list[int | None]:

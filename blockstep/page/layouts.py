@@ -59,7 +59,7 @@ def of_shared(layout: SharedLayout) -> str:
 def _colour(lane: int, warp: int) -> str:
     """32 hues that neighbours do not share; a warp after the first is lighter or darker."""
     hue = lane * 360 // 32 * 7 % 360
-    return f"background:hsl({hue},55%,{(72, 60, 82, 50)[warp % 4]}%);color:#111"
+    return f"background:hsl({hue},55%,{(72, 64, 82, 57)[warp % 4]}%);color:#111;white-space:nowrap"
 
 
 def _table(shape: tuple[int, ...], cell: Any) -> Html:

@@ -138,11 +138,11 @@ def _figure(title: str, svg: Html | None, legend: Html | None, notes: Sequence[s
 
 
 def _svg(
-    parts: Iterable[Html], raster: Raster, label: str, kind: str, grid: Program, cells: Any,
+    parts: Iterable[Html | None], raster: Raster, label: str, kind: str, grid: Program, cells: Any,
     picture: MemoryPicture | None = None,
 ) -> Html:  # fmt: skip
     width, height = raster.width, raster.height
-    size = 20 if width <= 16 else 14 if width <= 32 else 9
+    size = 20 if width <= 16 else 14 if width <= 32 else 7
     layout = (raster.rows, raster.columns, raster.down, raster.across, int(raster.wraps), width)
     return tag(
         "svg", join(parts), viewBox=f"0 0 {width} {height}", width=width * size,

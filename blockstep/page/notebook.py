@@ -51,7 +51,10 @@ def of_value(x: tensor) -> str:
 
 
 def _elements(found: Facts) -> Iterable[Html | None]:
-    yield heat(found)
+    picture = heat(found)
+    yield picture
+    if picture is not None:
+        yield tag("div", "dark is low, light is high, red is NaN or infinite", class_="q")
     yield values_table(found)
     if found.lost:
         yield tag(

@@ -21,7 +21,7 @@ def margins(reports: Reports) -> dict[tuple[str, int], tuple[str, str]]:
     """By file and line: what the margin of the source says, and where it leads."""
     found: dict[tuple[str, int], tuple[str, str]] = {}
     for at, (_, report) in enumerate(reports, 1):
-        for place, records in by_line(report.lines):
+        for place, records in [] if isinstance(report, str) else by_line(report.lines):
             most = max(r.introduced for r in records)
             told = list(causes(records))
             if (most or told) and place not in found:
@@ -31,10 +31,14 @@ def margins(reports: Reports) -> dict[tuple[str, int], tuple[str, str]]:
 
 
 def precision(reports: Reports, sources: Sources) -> Html | None:
-    """The section; None if precision was not asked for. `reports`: with a title for each."""
+    """The section; None if precision was not asked for. `reports`: a title with each
+    report, or with the reason why there is none."""
     if not reports:
         return None
-    shown = [_report(at, title, r, sources) for at, (title, r) in enumerate(reports, 1)]
+    shown = [
+        _why_not(at, title, r) if isinstance(r, str) else _report(at, title, r, sources)
+        for at, (title, r) in enumerate(reports, 1)
+    ]
     return tag("section", tag("h2", "Precision by line"), shown, id="precision")
 
 
@@ -54,6 +58,11 @@ def _report(at: int, title: str, report: Any, sources: Sources) -> Html:
     )
     whole = tag("details", tag("summary", "the whole report"), tag("pre", str(report)))
     return tag("article", tag("h3", name), body, whole, id=f"precision-{at}", class_="precision")
+
+
+def _why_not(at: int, title: str, reason: str) -> Html:
+    body = tag("p", f"not measured: {reason}", class_="quiet")
+    return tag("article", tag("h3", title), body, id=f"precision-{at}", class_="precision")
 
 
 def _row(place: tuple[str, int], records: Any, sources: Sources) -> Html:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from blockstep.diagnostics import source
 from blockstep.diagnostics.words import plural
@@ -21,6 +20,8 @@ MOST_LINES = 4000  # of all sources
 LONG = 240  # lines of a function: past it only what is near findings is shown
 NEAR = 12
 WIDE = 240  # characters of a line
+
+Lost = dict[tuple[str, int], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Sources:
 
     regions: list[Region]
     marks: list[Mark]
-    lost: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
+    lost: Lost = field(default_factory=dict)
     _files: dict[str, int] = field(default_factory=dict)
     _shown: dict[str, list[int]] = field(default_factory=dict)
     _left: int = 0
@@ -143,16 +144,16 @@ def _covers(span: Span, line: int) -> bool:
     return span.line <= line <= max(span.line, span.end_line)
 
 
-def sources_of(report: Report, findings: list[Finding], measured: Iterable[Any] = ()) -> Sources:
+def sources_of(report: Report, findings: list[Finding], lost: Lost | None = None) -> Sources:
     """The kernels that were captured, and the functions in which something was found or measured."""
     marks = [mark for number, f in enumerate(findings, 1) for mark in _marks(number, f)]
     regions = [_region(c.source, c.source.end_line) for c in report.captured]
     for finding in findings:
         places = [finding.span, *finding.callers, *[p.span for p in finding.related]]
         regions += [_around(span) for span in places if _readable(span)]
-    for records in measured:
-        regions += [_around(r.span) for r in records.lines if _readable(r.span)]
-    return Sources(list(_merged(regions)), marks)
+    places = [Span(file, line) for file, line in lost or {}]
+    regions += [_around(span) for span in places if _readable(span)]
+    return Sources(list(_merged(regions)), marks, lost or {})
 
 
 def _marks(number: int, finding: Finding) -> Iterator[Mark]:

@@ -35,11 +35,14 @@ from blockstep.runtime.plan import Plan
 
 MOST = 32  # launches with pictures
 MOST_ARRAYS = 8  # of one launch
-LARGEST = 256 << 20  # bytes of memory: past it a launch is not run again
+LARGEST = (
+    64 << 20
+)  # bytes of memory: past it a launch is not run again (a map takes 16 times as much)
 MOST_INSTANCES = 1 << 16  # of a launch that only the step machine can run: past it neither
 BECAUSE_LARGE = "the launch's memory is larger than is copied for it"
 BECAUSE_LONG = "the launch has too many program instances to run them one after another again"
 BECAUSE_CHOSEN = "only some program instances ran"
+BECAUSE_FAULTY = "the launch cannot run without its checkers: see its findings"
 BECAUSE_ENDED = "the launch did not come to its end"
 
 
@@ -127,6 +130,7 @@ class Captures:
             made.memory, made.why_no_memory = _memory(running.launch)
             if self.precision:
                 made.precision = _measured(running.launch)
+                made.why_no_precision = "" if made.precision else BECAUSE_FAULTY
 
 
 @contextmanager

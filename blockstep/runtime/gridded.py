@@ -90,7 +90,7 @@ def needs_step(current: Session) -> str | None:
         return ""
     if chosen.programs is not None:
         return "only some program instances were asked for"
-    if current.on_instance is not None or sys.gettrace() is not None:
+    if current.on_instance is not None or debugged():
         return "a debugger or a tracing tool is at work"
     return None
 
@@ -109,6 +109,15 @@ def run(
         idle = machine.idle if machine.accessed else 0
         stores = [kept[1:] for kept in machine.stores.values()]
         checker.summary(idle, machine.examples, total, stores, machine.reads.values())
+
+
+def debugged() -> bool:
+    """Whether a debugger or a tracing tool is at work. From Python 3.12 on a debugger may watch
+    without a trace function."""
+    if sys.gettrace() is not None:
+        return True
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None
 
 
 def checks_of(current: Session, seed: int = 0) -> Checks:

@@ -77,7 +77,7 @@ class Plan:
         machine = (FollowedMachine if follows else StepMachine)(
             self.kernel, self.grid, self.bound.space, scheduler, target.current(),
             self.options["num_warps"], (), self.judge, self.host, self.number,
-            _watched(self.current) if judged or self.current.on_instance else frozenset(),
+            _watched(self.current) if judged or self._looked_at() else frozenset(),
             sanitize,
         )  # fmt: skip
         if self.judge is not None:
@@ -85,6 +85,10 @@ class Plan:
             machine.checkers = [*checkers_for(wants, self.current.outputs), *self.ears]
         execution.execute(machine, self.body, self.bound, self.current)
         return scheduler.finished
+
+    def _looked_at(self) -> bool:
+        """Whether somebody may look at values, and wants to know which elements are undefined."""
+        return self.current.on_instance is not None or gridded.debugged()
 
     def _judged(self) -> bool:
         filters = self.current.report.filters
