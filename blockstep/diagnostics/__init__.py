@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blockstep.diagnostics import compiled, ladder, launches, memory, precision, races, values
+from blockstep.diagnostics import compiled, ladder, launches, lost, memory, precision, races, values
 from blockstep.diagnostics.explain import explain
 from blockstep.diagnostics.render import render, render_all, summary
 from blockstep.diagnostics.words import Words
@@ -37,6 +37,7 @@ from blockstep.findings import (
     OrderDependent,
     OutOfBounds,
     PassBroke,
+    PrecisionLost,
     RaceFound,
     ReadBack,
     ReadUnwritten,
@@ -63,6 +64,7 @@ WORDING: dict[type[Event], Callable[[Any], Words]] = {
     Deadlock: races.deadlock,
     UndefinedReached: values.undefined_reached,
     NaNReached: precision.nan_reached,
+    PrecisionLost: lost.precision_lost,
     DividedByZero: values.divided_by_zero,
     ShiftTooFar: values.shift_too_far,
     CastLoses: values.cast_loses,

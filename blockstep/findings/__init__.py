@@ -67,6 +67,7 @@ from blockstep.findings.parts import (
     Touch,
     elements_of,
 )
+from blockstep.findings.precise import LossHow, PrecisionLost
 from blockstep.findings.report import Filters, LaunchRecord, Report
 
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "Lanes",
     "LanesDisagree",
     "LaunchRecord",
+    "LossHow",
     "MachineFault",
     "Mark",
     "MarkCause",
@@ -108,6 +110,7 @@ __all__ = [
     "OutOfBounds",
     "Party",
     "PassBroke",
+    "PrecisionLost",
     "Program",
     "RaceFound",
     "ReadBack",

@@ -9,6 +9,7 @@ from typing import Any
 
 from blockstep.findings import Report, unknown_names
 from blockstep.options import Program
+from blockstep.precision_bounds import parse
 from blockstep.runtime import factories, session
 
 
@@ -17,7 +18,7 @@ def check(
     *,
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
-    precision: bool = False,
+    precision: bool | str = False,
     seed: int = 0,
     seeds: int = 1,
     programs: Iterable[Program] | None = None,
@@ -30,19 +31,21 @@ def check(
     `only`, `skip`: checkers or kinds ("race", "bounds", …). `precision`: NaN is followed, too, from
     where it is born (`only=["precision"]`: nothing else is judged). `seed`: the order of program
     instances; `seeds`: how many orders are tried. `programs`: run only these. `kernel`: judge only this one.
-    Raises ValueError for an unknown checker or kind. Findings are not raised: look at
+    Raises ValueError for an unknown checker, kind or bound. Findings are not raised: look at
     `report.errors`."""
     chosen = None if only is None else frozenset(only)
     unwanted = frozenset(skip)
     unknown = unknown_names((chosen or frozenset()) | unwanted)
     if unknown:
         raise ValueError(f"no checker or kind is called {', '.join(unknown)}")
+    follows, bounds = parse(precision) if isinstance(precision, str) else (precision, ())
     options = replace(
         session.current().options,
         judged=True,
         only=chosen,
         skip=unwanted,
-        precision=precision,
+        precision=follows,
+        bounds=bounds,
         seed=seed,
         seeds=seeds,
         programs=None if programs is None else tuple(programs),

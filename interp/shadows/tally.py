@@ -82,7 +82,7 @@ class Tally:
         key = (op, place)
         found = self.records.get(key)
         if found is None:
-            found = self.records[key] = LineRecord(*place, op, str(kind))
+            found = self.records[key] = LineRecord(*place, op, str(kind), len(self.records))
         return found
 
     def add(self, place: Place, made: Made, note: str = "") -> Distance:
