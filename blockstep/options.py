@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blockstep import knobs
-from blockstep.precision_bounds import Bound
+from blockstep.precision_bounds import ErrorBound
 
 Program = tuple[int, int, int]
 
@@ -51,7 +51,7 @@ class Options:
     """Whether NaN is followed from where it is born to where it reaches memory or decides
     something: no bug by itself, so only where it is asked for."""
 
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[ErrorBound, ...] = ()
     """How far outputs may be from what float64 gives. Each launch then runs once more, with shadows."""
 
     kernel: str | None = None

@@ -8,7 +8,7 @@ NAN = "nan"  # what `--precision` alone means
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ErrorBound:
     """`quantity` is "error" (units in the last place of the output's type), "relative" (of the shadow)
     or "overflow" (an infinity where float64 has a number)."""
 
@@ -17,7 +17,7 @@ class Bound:
     text: str
 
 
-def parse(text: str) -> tuple[bool, tuple[Bound, ...]]:
+def parse(text: str) -> tuple[bool, tuple[ErrorBound, ...]]:
     """Whether NaN is followed, and the bounds, of a list separated by commas. Raises ValueError."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return NAN in parts, tuple(_bound(part) for part in parts if part != NAN)
@@ -29,10 +29,10 @@ def is_bounds(text: str) -> bool:
     return first in ("error", "relative") and ":" in text or first in ("overflow", NAN)
 
 
-def _bound(text: str) -> Bound:
+def _bound(text: str) -> ErrorBound:
     quantity, colon, number = text.partition(":")
     if text == "overflow":
-        return Bound("overflow", 0.0, text)
+        return ErrorBound("overflow", 0.0, text)
     for ending in ("ulps", "ulp"):
         if quantity == "error" and number.endswith(ending):
             number = number.removesuffix(ending).strip()
@@ -48,7 +48,7 @@ def _bound(text: str) -> Bound:
         raise ValueError(
             f"a bound on precision is error:4ulp, relative:1e-3, overflow or nan, not {text!r}"
         )
-    return Bound(quantity, limit, text)
+    return ErrorBound(quantity, limit, text)
 
 
-__all__ = ["NAN", "Bound", "is_bounds", "parse"]
+__all__ = ["NAN", "ErrorBound", "is_bounds", "parse"]

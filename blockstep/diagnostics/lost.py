@@ -78,7 +78,7 @@ def _own(event: PrecisionLost) -> str:
         return ""
     return (
         f"{_ulps(event.ulps)} of {event.type_text} there, of which this operation makes"
-        f" at most {event.introduced:.3g}"
+        f" at most {event.introduced:.3g} each time"
     )
 
 

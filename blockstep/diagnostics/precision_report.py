@@ -99,7 +99,7 @@ def _weight(records: list[Any]) -> float:
         + (r.inf_born if r.inf and math.isfinite(r.inf.shadow) else 0)
         for r in records
     )
-    return max(r.introduced for r in records) + (1e6 if special else 0.0)
+    return float(max(r.introduced for r in records)) + (1e6 if special else 0.0)
 
 
 def _causes(records: list[Any]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language.function import JITFunction
 from blockstep.options import PTX
-from blockstep.precision_bounds import Bound
+from blockstep.precision_bounds import ErrorBound
 from blockstep.runtime import execution, gridded, session
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.gpu.binary import Binary
@@ -85,7 +85,7 @@ class Plan:
         execution.execute(machine, self.body, self.bound, self.current)
         return scheduler.finished
 
-    def _bounded(self, bounds: tuple[Bound, ...]) -> None:
+    def _bounded(self, bounds: tuple[ErrorBound, ...]) -> None:
         """The launch once more, with shadows, before it runs: memory is then as it was."""
         from blockstep.runtime.ladder.launch import Launch  # it brings the whole compiler with it
         from blockstep.runtime.precision_bounds import check

@@ -17,12 +17,12 @@ from blockstep.interp.shadows.distance import ulps
 from blockstep.interp.shadows.records import Example, LineRecord, OutputRecord, ShadowResult
 from blockstep.language import types as ty
 from blockstep.language.numerics import format_of
-from blockstep.precision_bounds import Bound
+from blockstep.precision_bounds import ErrorBound
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.precision import measure
 
 
-def check(launch: Launch, bounds: Sequence[Bound], judge: Callable[[Event], None]) -> None:
+def check(launch: Launch, bounds: Sequence[ErrorBound], judge: Callable[[Event], None]) -> None:
     """Measures every program instance; memory is as before it at the end. A launch that fails says so
     when it runs as usual."""
     try:
@@ -39,7 +39,7 @@ def check(launch: Launch, bounds: Sequence[Bound], judge: Callable[[Event], None
 
 
 def _event(
-    launch: Launch, found: ShadowResult, output: OutputRecord, view: View, bound: Bound
+    launch: Launch, found: ShadowResult, output: OutputRecord, view: View, bound: ErrorBound
 ) -> Event | None:
     value = widened(output.values, view.dtype)
     error = _errors(value, output.shadow, view.dtype, bound)
@@ -73,7 +73,7 @@ def _event(
     )  # fmt: skip
 
 
-def _errors(value: Any, shadow: Any, kind: ty.dtype, bound: Bound) -> Any:
+def _errors(value: Any, shadow: Any, kind: ty.dtype, bound: ErrorBound) -> Any:
     """In the bound's unit; infinite where the value is no number and the shadow is one."""
     lost = ~np.isfinite(value) & np.isfinite(shadow)
     if bound.quantity == "error":
@@ -87,7 +87,7 @@ def _errors(value: Any, shadow: Any, kind: ty.dtype, bound: Bound) -> Any:
 
 
 def _cause(
-    found: ShadowResult, kind: ty.dtype, bound: Bound, worst: float
+    found: ShadowResult, kind: ty.dtype, bound: ErrorBound, worst: float
 ) -> tuple[LineRecord | None, Any]:
     """The first operation whose results pass the bound (in units of the output's type), or that made the
     infinity, the NaN or the zero that the worst element is; else the one with the greatest error."""
