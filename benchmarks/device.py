@@ -44,7 +44,7 @@ PARTS: dict[str, tuple[list[str], dict[str, str]]] = {
     ),
     "triton": (["tests/device/test_against_triton.py"], {"BLOCKSTEP_MACHINE": "gpu"}),
     "runtime": (RUNTIME, {}),
-    "libraries": (["-n", "7", "tests/libraries"], {"BLOCKSTEP_MACHINE": "gpu"}),
+    "libraries": (["-n", "14", "tests/libraries"], {"BLOCKSTEP_MACHINE": "gpu"}),
 }
 
 

@@ -22,7 +22,7 @@ from blockstep.runtime.compat.compiler import compile
 from blockstep.runtime.debugging import debug, post_mortem
 from blockstep.runtime.redirect import install, uninstall
 from blockstep.runtime.session import machine
-from blockstep.runtime.verifying import precision, verify
+from blockstep.runtime.verifying import compare_formats, precision, verify
 from blockstep.runtime.wrapper import MockTensor, TensorWrapper, reinterpret
 
 __version__ = "0.1.0"
@@ -43,6 +43,7 @@ __all__ = [
     "autotune",
     "cdiv",
     "check",
+    "compare_formats",
     "compile",
     "constexpr_function",
     "debug",

@@ -28,7 +28,7 @@ COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, PRECISION, DEBUG, DUMP, PROF
 WITH_VALUE = frozenset(
     "--only --skip --kernel --launch --max-findings --seed --seeds --program --programs --json "
     "--sarif --allow --write-allow --shrink --fail-on --target --machine --after --lines "
-    "--compiler --triton-python --reference --commands -x".split()
+    "--compiler --triton-python --reference --commands -x --html --top --dtypes --svg".split()
 )
 
 

@@ -95,7 +95,7 @@ def reasons(options: Options, hints: Mapping[str, Hint]) -> list[tuple[passes.Pa
         (Engine(hints, options.capability), "before layouts copy pointers; constants are known"),
         (place, "when the IR is small: each block that is left gets one layout, or a few"),
         (
-            Stores(options.capability),
+            Stores(hints, options.capability),
             "knows by the layouts which blocks change hands; what it writes no copy runs ahead of",
         ),
         (Flight(), "knows by the layouts which products read shared memory"),

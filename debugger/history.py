@@ -1,7 +1,8 @@
 """`History`: the moments of one run, so many as fit.
 
-Invariant: `bytes` never stays above `limit`; what goes is the oldest quarter. A session that wants
-to stand before the oldest moment runs the launch again: it is deterministic.
+Invariant: `bytes` stays above `limit` only where the latest moments, of which a few are always kept, take
+more by themselves; what goes is the oldest quarter. A session that wants to stand before the oldest
+moment runs the launch again: it is deterministic.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from typing import Any
 
 from blockstep.debugger.memory_log import MemoryLog
 from blockstep.debugger.moments import Moment, Record
+from blockstep.interp.shadows.follow import shadow_of
+from blockstep.language.value import tensor
+from blockstep.language.value import tuple as tl_tuple
 
 LIMIT = 256 << 20  # bytes
 _RECORD = 400  # bytes of a moment and its record, blocks aside
+_LEAST = 8  # moments that are kept in any case
 
 
 class History:
@@ -60,26 +65,45 @@ class History:
         self.moments.append(moment)
         self._sizes.append(size)
         self._locals += size
-        if self.bytes > self.limit and len(self.moments) > 8:
-            self._forget(len(self.moments) // 4)
+        while self.bytes > self.limit and len(self.moments) > _LEAST:
+            self._forget(max(len(self.moments) // 4, 1))
 
     def _forget(self, count: int) -> None:
-        for _ in range(count):
+        for _ in range(min(count, len(self.moments) - _LEAST)):
             self.moments.popleft()
             self._locals -= self._sizes.popleft()
-        self.first += count
+            self.first += 1
+        self._own(self.moments[0])
         self.log.drop(self.moments[0].written)
+
+    def _own(self, oldest: Moment) -> None:
+        """What moments that are gone were counted for is now the oldest one's."""
+        size, record = 0, oldest.top
+        while record is not None:
+            size += _RECORD + _new_bytes(record, None)
+            record = record.parent
+        self._locals += size - self._sizes[0]
+        self._sizes[0] = size
 
 
 def _new_bytes(record: Record, before: Record | None) -> int:
     """What the locals hold that they did not hold a line earlier."""
     known = before.locals if before is not None else {}
-    total = 0
-    for name, value in record.locals.items():
-        if known.get(name) is not value:
-            held = getattr(value, "_handle", None)
-            total += int(getattr(held, "nbytes", 0))
-    return total
+    return sum(_size(v) for name, v in record.locals.items() if known.get(name) is not v)
+
+
+def _size(value: Any) -> int:
+    """What a value takes once somebody has looked at it: a compact form becomes a block then."""
+    if isinstance(value, (tuple, list, tl_tuple)):
+        return sum(_size(x) for x in getattr(value, "values", value))
+    if hasattr(type(value), "__triton_aggregate__"):
+        return sum(_size(x) for x in vars(value).values())
+    if type(value) is not tensor:
+        return int(getattr(value, "nbytes", 0))
+    size = value.numel * value.type.scalar.numpy.itemsize
+    for taint in (value.marks or {}).values():
+        size += int(getattr(taint.lanes, "nbytes", 0))
+    return size + int(getattr(shadow_of(value), "nbytes", 0))
 
 
 __all__ = ["LIMIT", "History"]

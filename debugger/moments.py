@@ -101,7 +101,8 @@ class Stop:
     """Where a session stands. `frames` has the innermost call last, and none at the end of the
     launch. `position` is (moment, moments so far); `past` says that later ones are recorded.
 
-    `detail` is a `Breakpoint`, a `Written`, a `Finding`, a `Born`, an exception, or None, by `reason`."""
+    `detail` is a `Breakpoint`, a `Written`, a `Finding`, a `Born`, a `Strayed`, an exception, or None,
+    by `reason`."""
 
     reason: Reason
     program: Program | None
@@ -131,6 +132,21 @@ class Born:
     line: int
 
 
+@dataclass(frozen=True, slots=True)
+class Strayed:
+    """An operation whose result is further off than wanted, of operands that are not: by how many
+    units in the last place, at which element, and what it would be without rounding (`shadow`)."""
+
+    op: str
+    program: Program
+    element: tuple[int, ...]
+    ulps: float
+    value: float
+    shadow: float
+    file: str
+    line: int
+
+
 def frames_of(top: Record | None) -> tuple[Frame, ...]:
     """The calls of a moment, innermost last."""
     found: list[Frame] = []
@@ -149,6 +165,7 @@ __all__ = [
     "Reason",
     "Record",
     "Stop",
+    "Strayed",
     "Written",
     "frames_of",
 ]

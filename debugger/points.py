@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.debugger.moments import Frame, Moment, frames_of
+from blockstep.debugger.moments import Moment, frames_of
 from blockstep.interp.memory import View
 from blockstep.options import Program
 
@@ -61,7 +61,7 @@ class Points:
     """All that one session stops at. `evaluate` gives the value of an expression in a frame
     of a program instance."""
 
-    evaluate: Callable[[str, Frame, Program], Any]
+    evaluate: Callable[..., Any]
     breakpoints: list[Breakpoint] = field(default_factory=list)
     watches: list[Watch] = field(default_factory=list)
     events: set[str] = field(default_factory=lambda: {"finding", "exception"})

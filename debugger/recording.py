@@ -20,7 +20,7 @@ import numpy as np
 from blockstep.debugger.births import born_in
 from blockstep.debugger.history import History
 from blockstep.debugger.memory_log import Entry
-from blockstep.debugger.moments import WITHIN_LINE, Moment, Reason, Record, Written
+from blockstep.debugger.moments import WITHIN_LINE, Moment, Reason, Record, Strayed, Written
 from blockstep.debugger.points import Points, Watch
 from blockstep.findings import Access, Finding
 from blockstep.interp.events import Checker, Flags
@@ -55,6 +55,7 @@ class Recorder(Checker):
         self.asleep = first is not None
         self.interrupted = False  # somebody wants to stop at the next line
         self.ended = False  # nobody wants to go on
+        self._halts = False
         self.sought: Sequence[tuple[int, int]] = ()
         self.last_sought: int | None = None
         self.scheduler: Scheduler | None = None  # of the launch that runs: it knows who does
@@ -131,6 +132,15 @@ class Recorder(Checker):
         if "finding" in self.points.events and finding.program is not None and not self.asleep:
             self._event(Reason.FINDING, finding)
 
+    def strayed(self, strayed: Strayed) -> None:
+        """An operation's error passes the bound."""
+        if not self.asleep:
+            self._event(Reason.ERROR, strayed)
+
+    def halt(self) -> None:
+        """The kernel itself calls `breakpoint()`."""
+        self._halts = not self.asleep
+
     # The trace function.
 
     def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -168,6 +178,8 @@ class Recorder(Checker):
             self.interrupted = self.asleep = False
         if self.asleep:
             return
+        if self._halts:
+            told, self._halts = {"reason": Reason.BREAKPOINT, **told}, False
         mine = [w for w in self._written if w[2].program == self.program]
         if mine:
             self._written = [w for w in self._written if w[2].program != self.program]

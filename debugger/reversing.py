@@ -6,15 +6,14 @@ the other. While a run is only repeated nothing stops it but its goal and whoeve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from blockstep.debugger.moments import Moment, Reason, Stop, Written
 from blockstep.debugger.points import Breakpoint, Watch
-from blockstep.debugger.standing import Standing, Wants, address_of, never, within
+from blockstep.debugger.standing import Element, Standing, Wants, address_of, never, within
 from blockstep.interp.memory import View
 from blockstep.options import Program
 
-Element = tuple[int, int]  # address and size
 Hit = Callable[[Moment], Breakpoint | None]
 
 
@@ -137,14 +136,6 @@ class Reversing(Standing):
         detail = Written(view.name, index, old, new, entry.program, span.file, span.line)
         return self._stand(moment.number, Reason.WATCH, detail)
 
-    def _moment_of(self, line: int) -> Moment | None:
-        for moment in reversed(self.history.moments):
-            if moment.lines < line:
-                break
-            if moment.lines == line and not moment.within_line:
-                return moment
-        return None
-
     # What the record does not reach.
 
     def _before_record(self, wants: Wants, hit: Hit | None) -> Stop:
@@ -158,16 +149,21 @@ class Reversing(Standing):
         found = self._looked_at(self.history.last, wants, hit)
         return found if found is not None else self._backward(wants, hit)
 
-    def _again(self, first: Program | None, wants: Wants, sought: Sequence[Element] = ()) -> Stop:
-        """Runs the launch again up to a moment, and stops for nothing else but an interrupt."""
-        self._quiet = True
-        try:
-            return self._begin(first, wants, sought)
-        finally:
-            self._quiet = False
-
-    def _is_interrupted(self) -> bool:
-        return self.stop is not None and self.stop.reason is Reason.INTERRUPT
+    def to_line(self, number: int) -> Stop:
+        """To a line of the run by its number (`lines`), back or forth; nothing else stops the session on
+        the way, but for the end of the launch and an interrupt."""
+        if self._run is None:
+            raise RuntimeError("the launch has not been started")
+        if not self.history.moments or number > self.history.last.lines:
+            self._at = None
+            self.history.log.go(self.history.log.count)
+            with self._silently():
+                self._wants = lambda m: m.lines >= number
+                return self._resume()
+        moment = self._moment_of(number)
+        if moment is not None:
+            return self._stand(moment.number, None)
+        return self._again(self._run.first, lambda m: m.lines >= number)
 
     def _back_to(self, number: int) -> Stop:
         """To a moment of the run that is over."""

@@ -12,6 +12,8 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from blockstep import diagnostics, target
 from blockstep.debugger.history import History
@@ -19,6 +21,7 @@ from blockstep.debugger.moments import Moment
 from blockstep.debugger.points import Points
 from blockstep.debugger.recording import Abandoned, Recorder
 from blockstep.debugger.shortcut import Shortcut
+from blockstep.debugger.straying import Straying
 from blockstep.findings import Event, Finding
 from blockstep.interp.checkers import checkers_for
 from blockstep.interp.followed import FollowedMachine
@@ -47,6 +50,9 @@ class Run:
         self.findings: list[Finding] = []
         self.error: BaseException | None = None
         self.over = False
+        self.straying: Straying | None = None
+        if points.error is not None:
+            self.straying = Straying(lambda: points.error, self.recorder.strayed)
         self.before: tuple[Program, ...] = ()  # those that ran on the grid machine
         self._shortcut = shortcut
         self._events: queue.SimpleQueue[Moment | None] = queue.SimpleQueue()
@@ -108,7 +114,7 @@ class Run:
     def _before(self) -> Iterator[Program] | None:
         """Runs what comes before the first instance on the grid machine, if that can be: the instances
         that are left (None: all)."""
-        if self.first is None or self.seed:
+        if self.first is None or self.seed or self.straying is not None:
             return None
         if not self._shortcut.reach(self.first, self._is_wanted):
             return None
@@ -145,14 +151,33 @@ class Run:
             bool(launch.told["debug"] and launch.told["sanitize_overflow"]),
         )  # fmt: skip
         checkers = checkers_for(wants if self.judged else _nothing, current.outputs)
-        machine.checkers = [*checkers, self.recorder]
+        following = [self.straying] if self.straying is not None else []
+        machine.checkers = [*checkers, *following, self.recorder]
         self.recorder.scheduler = scheduler
         with session.using(current):
             sys.settrace(self.recorder.trace)
             try:
-                execution.execute(machine, launch.function.body, launch.bound, current)
+                with self._halting():
+                    execution.execute(machine, launch.function.body, launch.bound, current)
             finally:
                 sys.settrace(None)
+
+    @contextmanager
+    def _halting(self) -> Iterator[None]:
+        """`breakpoint()` in the kernel stops the session, at the next line."""
+        before, kernel = sys.breakpointhook, threading.current_thread()
+
+        def hook(*args: Any, **kwargs: Any) -> Any:
+            if threading.current_thread() is not kernel:
+                return before(*args, **kwargs)
+            return self.recorder.halt()
+
+        sys.breakpointhook = hook
+        try:
+            yield
+        finally:
+            if sys.breakpointhook is hook:
+                sys.breakpointhook = before
 
 
 def _nothing(kind: str) -> bool:

@@ -6,14 +6,24 @@ its present.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from blockstep.debugger.evaluating import evaluate
 from blockstep.debugger.history import LIMIT, History
-from blockstep.debugger.moments import Born, Frame, Moment, Reason, Stop, Written, frames_of
+from blockstep.debugger.moments import (
+    Born,
+    Frame,
+    Moment,
+    Reason,
+    Stop,
+    Strayed,
+    Written,
+    frames_of,
+)
 from blockstep.debugger.points import Breakpoint, Points
 from blockstep.debugger.running import Run
 from blockstep.debugger.shortcut import Shortcut
@@ -23,6 +33,7 @@ from blockstep.options import Program
 from blockstep.runtime.ladder.launch import Launch
 
 Wants = Callable[[Moment], bool]
+Element = tuple[int, int]  # address and size
 
 
 class Standing:
@@ -43,9 +54,7 @@ class Standing:
         self._found: Breakpoint | None = None  # what holds at the moment that a run stops at
         self._shortcut = Shortcut(launch, judged)
 
-    def _begin(
-        self, program: Program | None, wants: Wants, sought: Sequence[tuple[int, int]] = ()
-    ) -> Stop:
+    def _begin(self, program: Program | None, wants: Wants, sought: Sequence[Element] = ()) -> Stop:
         self.abandon()
         self.history = History(self.limit)
         self._wants = wants
@@ -67,6 +76,8 @@ class Standing:
     close = abandon
 
     def _forward(self, wants: Wants) -> Stop:
+        if self._follow_errors():
+            return self.stop  # type: ignore[return-value]
         self._wants = wants
         while self._at is not None:
             number = self._at + 1
@@ -125,12 +136,61 @@ class Standing:
         if isinstance(detail, Written):
             place = (detail.argument, detail.index)
             return any(w.enabled and (w.argument, w.index) == place for w in self.points.watches)
+        if isinstance(detail, Strayed):
+            return self.points.error is not None and detail.ulps > self.points.error
+        if moment.reason is Reason.BREAKPOINT:
+            return True  # the kernel's own
         wanted = {Reason.FINDING: "finding", Reason.EXCEPTION: "exception"}.get(moment.reason)  # type: ignore[arg-type]
         if isinstance(detail, Born):
             wanted = detail.kind
         return wanted in events
 
+    # The same once more.
+
+    def _again(self, first: Program | None, wants: Wants, sought: Sequence[Element] = ()) -> Stop:
+        """Runs the launch again up to a moment, and stops for nothing else but an interrupt."""
+        with self._silently():
+            return self._begin(first, wants, sought)
+
+    @contextmanager
+    def _silently(self) -> Iterator[None]:
+        self._quiet = True
+        try:
+            yield
+        finally:
+            self._quiet = False
+
+    def _is_interrupted(self) -> bool:
+        return self.stop is not None and self.stop.reason is Reason.INTERRUPT
+
+    def _moment_of(self, line: int) -> Moment | None:
+        for moment in reversed(self.history.moments):
+            if moment.lines < line:
+                break
+            if moment.lines == line and not moment.within_line:
+                return moment
+        return None
+
+    def _follow_errors(self) -> bool:
+        """Values that are there already have no error known: where somebody asks for errors later, the
+        launch runs again up to here. Whether an interrupt ended that."""
+        run, lines = self._run, self.lines
+        if self.points.error is None or run is None or run.straying is not None:
+            return False
+        if run.over and self._at is None:
+            return False
+        self._again(run.first, lambda m: m.lines >= lines)
+        return self._is_interrupted()
+
     # Where it stands.
+
+    @property
+    def lines(self) -> int:
+        """The number of the line where the session stands, or that it is in; from 1."""
+        number = self._standing()
+        if not self.history.moments:
+            return 0
+        return self.history[min(number, self.history.count - 1)].lines
 
     def _standing(self) -> int:
         if self._at is not None:
@@ -210,4 +270,4 @@ def address_of(view: View, index: tuple[int, ...]) -> int:
     return int(view.base) + steps * view.itemsize
 
 
-__all__ = ["Standing", "Wants", "address_of", "never", "within"]
+__all__ = ["Element", "Standing", "Wants", "address_of", "never", "within"]

@@ -56,6 +56,7 @@ LAYERS = (
     ("interp", "compiler"),
     ("runtime", "testing", "tools", "_internal_testing", "pytest_plugin"),
     ("debugger",),
+    ("page",),
     ("commands", "commandline", "__main__"),
 )  # fmt: skip
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

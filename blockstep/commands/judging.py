@@ -24,6 +24,7 @@ def add_judging(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--launch", metavar="N[:M]", help="judge only these launches, from 1")
     sub.add_argument("--max-findings", type=int, metavar="N", help="keep at most N findings")
     sub.add_argument("--seeds", type=int, default=1, metavar="N", help="try N orders")
+    sub.add_argument("--html", metavar="FILE", help="write one HTML page with grids and memory")
     add_report(sub)
 
 
@@ -63,3 +64,22 @@ def tell(report: Report, told: Any) -> None:
         export.write_sarif(report, told.sarif)
     if told.write_allow:
         allow_lists.write(told.write_allow, report.findings)
+
+
+def write_html(
+    report: Report, told: Any, command: str = "check", more: str = "", measured: Any = ()
+) -> None:
+    """Writes the page that `--html` asks for. Raises OSError."""
+    from blockstep.page import document  # no other command needs it
+
+    name = told.script or f"-m {told.module}"
+    facts = (
+        ("command", f"blockstep {command} {' '.join([name, *told.arguments])}"),
+        document.now(),
+        (
+            "seed",
+            f"{told.seed}" + (f", {told.seeds} orders" if getattr(told, "seeds", 1) > 1 else ""),
+        ),
+    )
+    about = document.About(f"blockstep {command}: {name}", facts, more)
+    document.save(told.html, document.page(report, about, measured))

@@ -15,6 +15,7 @@ import numpy as np
 
 from blockstep.commands.command import Command
 from blockstep.commands.scripts import add_script, execute, launches_of, open_session
+from blockstep.diagnostics.decisions import MOST
 from blockstep.findings import Filters
 
 
@@ -26,6 +27,15 @@ def _arguments(sub: argparse.ArgumentParser) -> None:
         "--reference", action="append", default=[], metavar="NAME=FILE.npy",
         help="what an argument should be after the launch: drift or bug",
     )  # fmt: skip
+    sub.add_argument("--top", type=int, default=MOST, metavar="N", help="list N decisions at most")
+    sub.add_argument(
+        "--compiled", action="store_true", help="measure what fast code costs, on the ptx machine"
+    )
+    sub.add_argument(
+        "--dtypes", metavar="NAMES",
+        help="instead: each launch in several formats (fp8e4nv,fp8e5,bf16,fp16,tf32,fp32)",
+    )  # fmt: skip
+    sub.add_argument("--svg", metavar="FILE", help="with --dtypes: the last table as a picture")
     sub.add_argument("--json", metavar="FILE", help="the numbers as JSON (- for stdout)")
 
 
@@ -39,6 +49,12 @@ def _references(given: list[str]) -> dict[str, Any]:
     return found
 
 
+def _formats(told: Any) -> tuple[str, ...]:
+    if told.svg and not told.dtypes:
+        raise ValueError("--svg is the picture of --dtypes")
+    return tuple(n.strip() for n in told.dtypes.split(",")) if told.dtypes else ()
+
+
 def _precision(told: Any) -> int:
     from blockstep.language.function import current_launcher, register_launcher
     from blockstep.runtime.precision import Measurer
@@ -46,20 +62,28 @@ def _precision(told: Any) -> int:
     open_session(told)
     filters = Filters(kernel=told.kernel, launches=launches_of(told.launch))
     lines = sys.stderr if told.json == "-" else sys.stdout
+
+    def tell(text: object) -> None:
+        print(text, end="\n\n", file=lines, flush=True)
+
     measurer = Measurer(
-        lambda report: print(report, end="\n\n", file=lines, flush=True), filters.judges, told.all,
-        _references(told.reference), before=current_launcher(),
+        lambda report: tell(report.text(told.top)), filters.judges, told.all, told.compiled,
+        _references(told.reference), _formats(told), tell, before=current_launcher(),
     )  # fmt: skip
     register_launcher(measurer)
     status = execute(told)
+    if told.svg and measurer.tables:
+        with open(told.svg, "w", encoding="utf-8") as picture:
+            picture.write(measurer.tables[-1].svg())
     if told.json:
-        text = json.dumps([report.to_json() for report in measurer.reports], indent=1)
+        found = [*measurer.reports, *measurer.tables]
+        text = json.dumps([one.to_json() for one in found], indent=1)
         if told.json == "-":
             print(text)
         else:
             with open(told.json, "w", encoding="utf-8") as file:
                 file.write(text + "\n")
-    if status != 0 or not measurer.reports:
+    if status != 0 or not (measurer.reports or measurer.tables):
         what = f"exit status {status}" if status else "it launched nothing that was to be measured"
         print(f"the script failed: {what}", file=sys.stderr)
         return 2
@@ -71,4 +95,15 @@ PRECISION = Command(
     "run a script with float64 beside every value: where bits are lost, and what gives them back",
     _arguments,
     _precision,
+    late=(
+        "--kernel",
+        "--launch",
+        "--reference",
+        "--json",
+        "--top",
+        "--compiled",
+        "--dtypes",
+        "--svg",
+        "--all",
+    ),
 )

@@ -7,19 +7,35 @@ import sys
 from typing import Any
 
 from blockstep.commands.command import Command
-from blockstep.commands.judging import add_judging, tell
+from blockstep.commands.judging import add_judging, tell, write_html
 from blockstep.commands.scripts import add_script, execute, open_session
 from blockstep.language.function import current_launcher, register_launcher
 from blockstep.runtime import children, factories, session
+from blockstep.runtime.capture import Captures
 
 
 def _run(told: Any) -> int:
     open_session(told)
+    if told.tui:
+        from blockstep.debugger.screen import talk
+        from blockstep.debugger.screen.hooking import install
+
+        install(talk)
     return execute(told)
+
+
+def _run_arguments(sub: argparse.ArgumentParser) -> None:
+    add_script(sub)
+    sub.add_argument(
+        "--tui", action="store_true", help="breakpoint() in a kernel opens the debugger's full screen"
+    )  # fmt: skip
 
 
 def _check(told: Any) -> int:
     opened = open_session(told, judged=True)
+    if told.html:
+        opened.captures = Captures(told.precision)
+        opened.report.captured = opened.captures.kept
     if told.debug:
         _open_where_it_fails(told)
     started = children.Children(opened.options, True, not told.no_device_map)
@@ -28,6 +44,8 @@ def _check(told: Any) -> int:
     session.finish(opened)
     started.collect(opened)
     tell(opened.report, told)
+    if told.html:
+        write_html(opened.report, told)
     if status != 0:
         print(f"the script failed: exit status {status}", file=sys.stderr)
     return opened.report.exit_code(status != 0)
@@ -51,7 +69,7 @@ def _check_arguments(sub: argparse.ArgumentParser) -> None:
 
 
 RUN = Command(
-    "run", "run a script with `import triton` meaning blockstep, unjudged", add_script, _run
+    "run", "run a script with `import triton` meaning blockstep, unjudged", _run_arguments, _run
 )
 CHECK = Command(
     "check",

@@ -36,13 +36,15 @@ def blame_text(chain: Chain, lines: int = MOST_LINES, width: int = WIDTH) -> str
     out += _ended(chain.error, width)
     if chain.program is None:
         return "\n".join(out)
-    found, left = entries(chain.head, max(1, (lines - 2) // 2))
-    numbers = {id(e.link): k for k, e in enumerate(found, 1)}
-    for entry in found:
-        out += _entry(entry, numbers, chain.program, width)
-    if left:
-        out.append(f"    {plural(left, 'more line')} behind these")
-    return "\n".join(out)
+    for most in range(max(1, lines // 2), 0, -1):
+        found, left = entries(chain.head, most)
+        numbers = {id(e.link): k for k, e in enumerate(found, 1)}
+        body = [line for e in found for line in _entry(e, numbers, chain.program, width)]
+        if left:
+            body.append(f"     {plural(left, 'more line')} behind these")
+        if len(out) + len(body) <= lines:
+            break
+    return "\n".join([*out, *body])
 
 
 def _ended(error: str, width: int) -> list[str]:
@@ -50,8 +52,12 @@ def _ended(error: str, width: int) -> list[str]:
 
 
 def _by(chain: Chain) -> str:
+    if chain.program is not None and not _left_there(chain.head):
+        return f", a value of program instance {triple(chain.program)}"
     if chain.program is not None:
         return f", written last by program instance {triple(chain.program)}"
+    if chain.head.op in ("argument", "constant", "turn"):
+        return ""
     if chain.head.note == "more":
         return ", written by this launch"
     return f", {_NOTES['host']}: this launch does not write it"
@@ -95,28 +101,37 @@ def _where(entry: Entry, program: Program | None) -> str:
 
 def _from(entry: Entry, numbers: dict[int, int]) -> str:
     """What the value came from, in the order of weight."""
-    link = entry.link
-    parts = []
+    link, reads = entry.link, []
+    parts = _notes(link, "")
     if link.op == "load" and link.place is not None:
-        parts.append(f"read from {_element(link.place.argument, link.place.index)}")
-    if link.note == "born":
-        parts.append(f"{_kind(link)} made here")
-    elif link.note:
-        parts.append(_NOTES[link.note])
-    for part in entry.inner:
-        if part.note in ("masked", "undefined", "host") and part.op == "load":
-            parts.append(_NOTES[part.note])
-        elif part.note == "born":
-            parts.append(f"{_kind(part)} made here by `{part.op}`")
+        parts.insert(0, f"read from {_element(link.place.argument, link.place.index)}")
+    for part in (link, *entry.inner):
+        if part is not link:
+            parts += _notes(part, f" by `{part.op}`")
+            if part.place is not None and part.note == "host":
+                reads.append(_read(part))
         if part.took:
             parts.append(_combined(part))
-    shown = entry.operands[:_NAMED]
-    named = [_operand(link, numbers) for link in shown]
-    if len(entry.operands) > _NAMED:
-        named.append(f"{len(entry.operands) - _NAMED} more")
+    named = reads + [_operand(x, numbers) for x in entry.operands]
+    if len(named) > _NAMED:
+        named[_NAMED:] = [f"{len(named) - _NAMED} more"]
     if named:
         parts.append("from " + listed(named, _NAMED + 1))
     return "".join(f"; {part}" for part in dict.fromkeys(parts))
+
+
+def _notes(link: Link, by: str) -> list[str]:
+    """What is to be said of a value itself; `by`: which operation of a line it is."""
+    if link.note == "born":
+        return [f"{_kind(link)} made here{by}"]
+    return [_NOTES[link.note]] if link.note and not (by and link.note == "host") else []
+
+
+def _read(link: Link) -> str:
+    """An element that was read on the way, on the same line."""
+    assert link.place is not None
+    element = _element(link.place.argument, link.place.index)
+    return f"{element} = {value_text(link.value)} (the host's)"
 
 
 def _combined(link: Link) -> str:
@@ -138,7 +153,8 @@ def _operand(link: Link, numbers: dict[int, int]) -> str:
     text = _value(link)
     if link.op == "memory" and link.place is not None:
         text = f"{_element(link.place.argument, link.place.index)} = {value_text(link.value)}"
-        text += f" {_NOTES[link.note]}" if link.note in _NOTES else ""
+        said = "the host's" if link.note == "host" else _NOTES.get(link.note)
+        text += f" ({said})" if said else ""
     return f"{text} ({number})" if number else text
 
 
@@ -186,12 +202,12 @@ def who_text(found: Accesses, most: int = MOST_ACCESSES, width: int = WIDTH) -> 
         if number and access.number != shown[number - 1].number + 1:
             gap = access.number - shown[number - 1].number - 1
             out.append(f"     ... {gap} more")
-        out.append(_cut(_access(access, found.argument), width))
+        out += _wrapped(_access(access, found.argument), "", width)
     return "\n".join(out)
 
 
 def _access(a: ElementAccess, argument: str) -> str:
-    op = a.op if a.sem in (None, "relaxed", "volatile") else f"{a.op} {a.sem}"
+    op = a.op if a.sem in (None, "acq_rel") else f"{a.op} {a.sem}"
     text = f"{a.number:4}  {triple(a.program)}  {_short(a.span)}  {op}"
     if a.kind == "read" or not a.wrote:
         text += f"  reads {value_text(a.before)}"

@@ -20,35 +20,13 @@ _SOURCES = frozenset({"constant", "arange", "splat"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A value that left its line of source, the operations of that line that made it (`inner`), and
-    the values of other lines that went in."""
+    """A value that left its line of source, the operations of that line that made it (`inner`), the
+    values of other lines that went in, and those of them that have entries of their own."""
 
     link: Link
     inner: tuple[Link, ...]
     operands: tuple[Link, ...]
-
-    @property
-    def followed(self) -> list[Link]:
-        """Those of the operands that have entries of their own, with the most important first: of
-        several terms and products one."""
-        carriers = [x for x in self.operands if _is_odd(x.value) and _same_kind(x, self.link)]
-        chosen = carriers if _is_odd(self.link.value) and carriers else list(self.operands)
-        lesser = {
-            id(operand)
-            for part in (self.link, *self.inner)
-            for operand in _lesser(part)
-        }  # fmt: skip
-        return [x for x in chosen if x.span is not None and id(x) not in lesser]
-
-
-def _lesser(link: Link) -> list[Link]:
-    """All terms but the first, all products but the first."""
-    terms = [o for o, role in zip(link.operands, link.roles, strict=True) if role == "term"]
-    pairs = [o for o, role in zip(link.operands, link.roles, strict=True) if role in _PAIR]
-    return [*terms[1:], *pairs[2:]]
-
-
-_PAIR = ("left", "right")
+    followed: tuple[Link, ...]
 
 
 def entries(head: Link, most: int) -> tuple[list[Entry], int]:
@@ -68,20 +46,41 @@ def entries(head: Link, most: int) -> tuple[list[Entry], int]:
 
 
 def entry_of(link: Link) -> Entry:
-    """Gathers what stands on a link's line: operands that stand there too give way to theirs."""
+    """Gathers what stands on a link's line: operands that stand there too give way to theirs. Of
+    several terms and products only the first are followed, and beside NaN only NaN."""
     line, inner, outer = line_of(link), [], []
-    seen, waiting = {id(link)}, list(reversed(link.operands))
+    best: dict[int, bool] = {id(link): True}  # whether it is reached by a way that is followed
+    waiting = [(o, first) for o, first in reversed(_ranked(link))]
     while waiting:
-        operand = waiting.pop()
-        if id(operand) in seen:
+        operand, first = waiting.pop()
+        known = best.get(id(operand))
+        if known or known is first:
             continue
-        seen.add(id(operand))
-        if operand.span is not None and line_of(operand) == line:
+        best[id(operand)] = first
+        here = operand.span is not None and line_of(operand) == line
+        if known is None and here:
             inner.append(operand)
-            waiting += reversed(operand.operands)
-        elif operand.op not in _SOURCES or operand.span is not None:
+        elif known is None and (operand.op not in _SOURCES or operand.span is not None):
             outer.append(operand)
-    return Entry(link, tuple(inner), tuple(outer))
+        if here:
+            waiting += [(o, first and mine) for o, mine in reversed(_ranked(operand))]
+    carriers = [x for x in outer if _is_odd(x.value) and _same_kind(x, link)]
+    chosen = carriers if _is_odd(link.value) and carriers else outer
+    followed = [x for x in chosen if x.span is not None and best[id(x)]]
+    return Entry(link, tuple(inner), tuple(outer), tuple(followed))
+
+
+def _ranked(link: Link) -> list[tuple[Link, bool]]:
+    """The operands; whether each is more than a lesser term or product."""
+    found, terms, pairs = [], 0, 0
+    for operand, role in zip(link.operands, link.roles, strict=True):
+        found.append((operand, not (role == "term" and terms or role in _PAIR and pairs >= 2)))
+        terms += role == "term"
+        pairs += role in _PAIR
+    return found
+
+
+_PAIR = ("left", "right")
 
 
 def line_of(link: Link) -> Any:
@@ -110,7 +109,7 @@ def name_of(link: Link) -> str:
     if link.span is None:
         return link.op
     found = _statement(link.span.file, link.span.line)
-    target = _target(found, link.span)
+    target = _target(found, link.span, link.result)
     if target:
         return target
     text = " ".join(span_text(link.span).split())
@@ -119,22 +118,40 @@ def name_of(link: Link) -> str:
     return text if _is_tight(text) else f"({text})"
 
 
-def _target(found: ast.stmt | None, span: Span) -> str:
-    """The one name that a statement assigns, if the span is all of its right side."""
-    if isinstance(found, ast.Assign) and len(found.targets) == 1:
+def _target(found: ast.stmt | None, span: Span, result: int | None) -> str:
+    """The name that a statement assigns the value of a span to. (An augmented assignment is an
+    operation of its own, that of its whole.)"""
+    target: ast.expr | None
+    if isinstance(found, ast.AugAssign):
+        return _name(found.target) if span.column == found.target.col_offset + 1 else ""
+    if isinstance(found, ast.AnnAssign):
+        target, value = found.target, found.value
+    elif isinstance(found, ast.Assign) and len(found.targets) == 1:
         target, value = found.targets[0], found.value
-    elif isinstance(found, ast.AugAssign):
-        target, value = found.target, found.value
-        if span.column == target.col_offset + 1:  # the operation is the statement itself
-            return target.id if isinstance(target, ast.Name) else ""
-        return ""
-    elif isinstance(found, ast.AnnAssign) and found.value is not None:
-        target, value = found.target, found.value
     else:
         return ""
-    whole = (span.line, span.column) == (value.lineno, value.col_offset + 1)
-    ends = (span.end_line, span.end_column) == (value.end_lineno, (value.end_col_offset or 0) + 1)
-    return target.id if isinstance(target, ast.Name) and whole and ends else ""
+    if isinstance(target, ast.Tuple):
+        if isinstance(value, ast.Tuple):
+            places = [k for k, item in enumerate(value.elts) if _is_at(item, span)]
+        else:
+            places = [] if result is None or not _is_at(value, span) else [result]
+        return _name(target.elts[places[0]]) if places and places[0] < len(target.elts) else ""
+    return _name(target) if _is_at(value, span) and result is None else ""
+
+
+def _name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_at(node: ast.expr | None, span: Span) -> bool:
+    """Whether an expression is all of a span."""
+    return (
+        node is not None
+        and (node.lineno, node.end_lineno) == (span.line, span.end_line)
+        and (
+            (node.col_offset + 1, (node.end_col_offset or 0) + 1) == (span.column, span.end_column)
+        )
+    )
 
 
 def _is_tight(text: str) -> bool:

@@ -33,6 +33,9 @@ _HELP = {
     "still reads": "wait first (wgmma.wait_group, cp.async.bulk.wait_group.read), then a barrier",
     "not waited for": "wait first (cp.async.wait_group, or the phase of the mbarrier); a barrier before "
     "others read",
+    "nothing has waited": "cp.async.bulk.wait_group (without .read) first, then a barrier",
+    "no barrier is behind": "a barrier after the wait: only the thread that waited knows",
+    "copy engine writes begins": "let lanes write such a box, with ordinary stores or atomics",
     "unfenced": "fence.proxy.async by the threads that wrote, before the barrier",
     "setting up": "a barrier after mbarrier.init; for other CTAs fence.mbarrier_init.release.cluster and "
     "the barrier of the cluster",

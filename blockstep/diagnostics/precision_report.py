@@ -8,13 +8,18 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from blockstep.diagnostics.decisions import (
+    MOST,
+    costs_text,
+    fix,
+    title,
+    verdict_text,
+    wrapped,
+)
 from blockstep.diagnostics.source import line_text, shown_path
 from blockstep.diagnostics.words import element_text, plural, triple
 
 MOST_LINES = 12  # of source, the worst ones
-MOST_COSTS = 6
-FINE = 2.0**-20
-WORTH = 0.1  # a decision that gives back less of the error is not worth a line
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "fdiv": "/", "div_rn": "/"}
 _CALLS = {
     "dot": "tl.dot", "reduce": "the reduction", "scan": "the scan", "cast": "the cast",
@@ -22,12 +27,12 @@ _CALLS = {
 }  # fmt: skip
 
 
-def text_of(report: Any) -> str:
-    """The whole report."""
-    return "\n".join(_text(report))
+def text_of(report: Any, top: int = MOST) -> str:
+    """The whole report; of decisions, the `top` dearest."""
+    return "\n".join(_text(report, top))
 
 
-def _text(report: Any) -> Iterator[str]:
+def _text(report: Any, top: int) -> Iterator[str]:
     result = report.result
     yield f"{report.kernel}, grid {triple(report.grid)}"
     if result.measured < result.programs:
@@ -44,9 +49,13 @@ def _text(report: Any) -> Iterator[str]:
         yield f"  {_output(made)}"
     yield ""
     yield from _lines(result.lines)
-    yield from _costs(report)
+    if report.not_tried:
+        yield from wrapped(f"no decision was tried: {report.not_tried}", 0)
+    if report.measured is not None:
+        yield from costs_text(report.measured, top)
     for verdict in report.verdicts:
-        yield from _verdict(verdict)
+        yield ""
+        yield from verdict_text(verdict)
 
 
 def _output(made: Any) -> str:
@@ -56,17 +65,22 @@ def _output(made: Any) -> str:
         return f"{made.name}: {made.type}, exact{' but for these' if odd else ''}{told}"
     where = element_text(made.name, made.index)
     return (
-        f"{made.name}: {made.type}{told}, off by {_number(made.relative)} of its size (rms),"
+        f"{made.name}: {made.type}{told}, off by {number(made.relative)} of its size (rms),"
         f" at most {_ulps(made.worst_ulps)} at {where}"
     )
 
 
-def _lines(records: Any) -> Iterator[str]:
-    by_line: dict[tuple[str, int], list[Any]] = {}
+def by_line(records: Any) -> list[tuple[tuple[str, int], list[Any]]]:
+    """File and line with what is known of it, the worst first; lines that lose nothing are left out."""
+    found: dict[tuple[str, int], list[Any]] = {}
     for record in records:
-        by_line.setdefault((record.span.file, record.span.line), []).append(record)
-    ranked = sorted(by_line.items(), key=lambda pair: -_weight(pair[1]))
-    ranked = [pair for pair in ranked if _weight(pair[1]) > 0]
+        found.setdefault((record.span.file, record.span.line), []).append(record)
+    ranked = sorted(found.items(), key=lambda pair: -_weight(pair[1]))
+    return [pair for pair in ranked if _weight(pair[1]) > 0]
+
+
+def _lines(records: Any) -> Iterator[str]:
+    ranked = by_line(records)
     shown = sorted(ranked[:MOST_LINES], key=lambda pair: pair[0])
     file = ""
     for (name, line), here in shown:
@@ -74,8 +88,8 @@ def _lines(records: Any) -> Iterator[str]:
             file = name
             yield f"{shown_path(name)}    introduced, of the size of the values"
         most = max(r.introduced for r in here)
-        yield f"{line:>5} | {_number(most):>8} | {_cut(line_text(name, line).strip(), 60)}"
-        for text in list(_causes(here)) or [_plain(here)]:
+        yield f"{line:>5} | {number(most):>8} | {_cut(line_text(name, line).strip(), 60)}"
+        for text in list(causes(here)) or [_plain(here)]:
             first, *rest = textwrap.wrap(text, 58)
             yield f"      |          | ^ {first}"
             yield from (f"      |          |   {more}" for more in rest)
@@ -102,19 +116,20 @@ def _weight(records: list[Any]) -> float:
     return float(max(r.introduced for r in records)) + (1e6 if special else 0.0)
 
 
-def _causes(records: list[Any]) -> Iterator[str]:
+def causes(records: list[Any]) -> Iterator[str]:
+    """What went wrong in a line, a sentence for each kind of loss."""
     for r in records:
         name = _name(r)
         if r.nan_born and r.nan is not None:
             yield f"NaN is born: {_formula(r, r.nan)}{_times(r.nan_born)}"
         if r.overflowed and r.overflow is not None:
             yield (
-                f"{name} overflows {r.type}: {_number(r.overflow.shadow)} becomes"
-                f" {_number(r.overflow.value)}{_times(r.overflowed)}"
+                f"{name} overflows {r.type}: {number(r.overflow.shadow)} becomes"
+                f" {number(r.overflow.value)}{_times(r.overflowed)}"
             )
         if r.inf_born and r.inf is not None:
             rather = r.inf.shadow == r.inf.shadow and abs(r.inf.shadow) != float("inf")
-            would = f", and would be {_number(r.inf.shadow)} without rounding" if rather else ""
+            would = f", and would be {number(r.inf.shadow)} without rounding" if rather else ""
             yield f"infinity is born: {_formula(r, r.inf)}{would}{_times(r.inf_born)}"
         if r.cancelled and r.cancellation is not None:
             yield (
@@ -123,18 +138,18 @@ def _causes(records: list[Any]) -> Iterator[str]:
             )
         if r.underflowed and r.underflow is not None:
             yield (
-                f"{name} underflows to zero: {_number(r.underflow.shadow)} is too small for {r.type}"
+                f"{name} underflows to zero: {number(r.underflow.shadow)} is too small for {r.type}"
                 f"{_times(r.underflowed)}"
             )
         if r.vanished and r.vanishing is not None:
             yield (
-                f"{name} gives zero for {_number(r.vanishing.shadow)}: what it is made of was rounded away"
+                f"{name} gives zero for {number(r.vanishing.shadow)}: what it is made of was rounded away"
                 f"{_times(r.vanished)}"
             )
         if r.saturated and r.saturation is not None:
             yield (
-                f"{name} saturates: {_number(r.saturation.shadow)} becomes"
-                f" {_number(r.saturation.value)}, the largest of {r.type}{_times(r.saturated)}"
+                f"{name} saturates: {number(r.saturation.shadow)} becomes"
+                f" {number(r.saturation.value)}, the largest of {r.type}{_times(r.saturated)}"
             )
         if r.subnormal:
             yield f"{name} gives subnormal numbers, which have fewer bits{_times(r.subnormal)}"
@@ -155,90 +170,25 @@ def _name(record: Any) -> str:
 
 
 def _formula(record: Any, example: Any) -> str:
-    numbers = [_number(x) for x in example.operands]
+    numbers = [number(x) for x in example.operands]
     sign = _SIGNS.get(record.op)
     if sign and len(numbers) == 2:
         text = f"{numbers[0]} {sign} {numbers[1]}"
     else:
         text = f"{record.op}({', '.join(numbers)})"
-    return f"{text} = {_number(example.value)}"
+    return f"{text} = {number(example.value)}"
 
 
 def _times(count: int) -> str:
     return f" ({plural(count, 'element')})"
 
 
-def _costs(report: Any) -> Iterator[str]:
-    if report.not_tried:
-        yield f"no decision was tried: {report.not_tried}"
-        return
-    worth = [c for c in report.costs if c.gain >= WORTH and not _is_fine(c)]
-    if not worth:
-        return
-    yield ""
-    yield "what would give it back, measured by running again with one decision widened:"
-    for number, cost in enumerate(worth[:MOST_COSTS], 1):
-        decision = cost.decision
-        place = f"{shown_path(decision.file)}:{decision.line}"
-        yield (
-            f"  {number}. {_decision(decision)} at {place}: {cost.output}"
-            f" {_number(cost.before)} -> {_number(cost.after)}"
-        )
-        yield f"     {_fix(decision)}"
-
-
-def _is_fine(cost: Any) -> bool:
-    """A few units in the last place of float32: nobody goes to float64 for that."""
-    return bool(cost.decision.type == "fp32" and cost.before < FINE)
-
-
-def _decision(decision: Any) -> str:
-    return {
-        "inputs": f"operands rounded to {decision.type}",
-        "sum": f"a sum kept in {decision.type}",
-        "cast": f"rounding to {decision.type}",
-        "arithmetic": f"arithmetic in {decision.type}",
-    }[decision.what]
-
-
-def _fix(decision: Any) -> str:
-    wider = "tl.float64" if decision.type == "fp32" else "tl.float32"
-    return {
-        "inputs": 'tl.dot(…, input_precision="ieee"), or "tf32x3" at half the price',
-        "sum": f"accumulate in {wider}: acc = tl.zeros(…, {wider}), and cast once, at the end",
-        "cast": f"keep the value in {wider} here, and cast later",
-        "arithmetic": f"compute in {wider}: x.to({wider}) before it",
-    }[decision.what]
-
-
-def _verdict(verdict: Any) -> Iterator[str]:
-    yield ""
-    name, count = verdict.output, verdict.differ
-    if verdict.answer == "equal":
-        yield f"{name} equals its reference"
-        return
-    where = element_text(name, verdict.index)
-    told = f"{where} is {verdict.value:.7g}, the reference {verdict.reference:.7g}"
-    exact = f"without rounding it would be {verdict.shadow:.7g}"
-    head = f"{count} of {plural(verdict.elements, 'element')} of {name} differ from the reference"
-    if verdict.answer == "drift":
-        yield f"drift: {head}, all of them by rounding"
-        yield f"  at most {told}; {exact}"
-    elif verdict.answer == "undecided":
-        yield f"undecided: {head}, {verdict.undecided} of them behind a decision within rounding"
-        yield f"  {told}; {exact}"
-    else:
-        yield f"bug: {head}, {verdict.outside} of them by more than rounding can do"
-        yield f"  {told}; {exact}"
-        low, high = f"{verdict.low:.7g}", f"{verdict.high:.7g}"
-        yield f"  a legal compilation gives {low} to {high}: the kernel computes something else"
-
-
 def _ulps(count: float) -> str:
     return f"{count:.1f} ulps" if count < 1e4 else f"{count:.1e} ulps"
 
 
-def _number(x: float) -> str:
+def number(x: float) -> str:
+    """Three digits."""
     return f"{x:.3g}" if x == x else "NaN"
 
 
@@ -260,13 +210,21 @@ def json_of(report: Any) -> dict[str, Any]:
     return {
         "kernel": report.kernel, "grid": list(report.grid), "programs": result.programs,
         "measured": result.measured, "machine": result.machine, "lines": lines, "outputs": outputs,
-        "costs": [
-            {"file": c.decision.file, "line": c.decision.line, "type": c.decision.type,
-             "what": c.decision.what, "output": c.output, "before": c.before, "after": c.after}
-            for c in report.costs
-        ],
+        "costs": [_cost_json(c) for c in report.costs],
         "verdicts": [asdict(v) for v in report.verdicts],
     }  # fmt: skip
 
 
-__all__ = ["json_of", "text_of"]
+def _cost_json(cost: Any) -> dict[str, Any]:
+    decision = cost.decision
+    return {
+        "file": decision.span.file, "line": decision.span.line, "column": decision.span.column,
+        "what": decision.what.name.lower(), "type": decision.kind.codegen_name(),
+        "name": decision.name, "text": title(decision), "fix": fix(decision),
+        "output": cost.output, "share": cost.share, "why": cost.why,
+        "before": None if cost.before is None else asdict(cost.before),
+        "after": None if cost.after is None else asdict(cost.after),
+    }  # fmt: skip
+
+
+__all__ = ["by_line", "causes", "json_of", "number", "text_of"]

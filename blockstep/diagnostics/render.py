@@ -9,10 +9,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from blockstep.diagnostics import source
 from blockstep.diagnostics.words import plural
-from blockstep.findings import OURS, Finding, Report, Severity, Span, unknown_names
+from blockstep.findings import OURS, Finding, Party, Report, Severity, Span, unknown_names
 
 TAB = 4
 MOST_LINES = 5  # of one expression
@@ -49,7 +50,7 @@ class _Mark:
 
 def render(finding: Finding, color: bool = False) -> str:
     """The whole diagnostic, without a newline at its end."""
-    return "\n".join(_lines(finding, Paint(color)))
+    return "\n".join(line for part in sections(finding, color) for line in part.lines)
 
 
 def render_all(findings: Iterable[Finding], color: bool = False) -> str:
@@ -87,24 +88,42 @@ def _left_out(report: Report) -> str:
     return f"none of them is what --kernel and --launch ask for (launched: {', '.join(names)})"
 
 
-def _lines(finding: Finding, paint: Paint) -> Iterator[str]:
-    yield _header(finding, paint)
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a diagnostic: its lines as they are shown, and the place in the source that it is
+    about, if it is about one. Of "fact", "help" and "note" each is one."""
+
+    name: Literal["title", "place", "source", "fact", "party", "from", "help", "note"]
+    lines: tuple[str, ...]
+    span: Span | None = None
+
+
+def sections(finding: Finding, color: bool = False) -> Iterator[Section]:
+    """The diagnostic part by part; all lines in this order are its text."""
+    paint = Paint(color)
+    yield Section("title", (_header(finding, paint),))
     marks = _marks(finding)
     width = _gutter(marks, finding)
-    yield f"{_arrow(width, paint)} {_place(finding)}"
-    yield from _snippet(marks, width, paint)
+    yield Section("place", (f"{_arrow(width, paint)} {_place(finding)}",), finding.span)
+    yield Section("source", tuple(_snippet(marks, width, paint)), finding.span)
     for fact in _facts(finding):
-        yield f"{' ' * width} {paint('=', 'gutter')} {fact}"
+        yield Section("fact", (f"{' ' * width} {paint('=', 'gutter')} {fact}",))
     for party in finding.related:
         if party.span.file != finding.span.file:
-            yield f"{paint('note', 'note')}: {party.label}"
-            yield f"{_arrow(width, paint)} {_position(party.span)}"
-            yield from _snippet([_Mark(party.span, "", "note")], width, paint)
-    yield from _came_from(finding, width, paint)
+            yield Section("party", tuple(_party(party, width, paint)), party.span)
+    for place, lines in _came_from(finding, width, paint):
+        yield Section("from", lines, place)
     for text in finding.help:
-        yield f"{paint('help', 'help')}: {text}"
+        yield Section("help", (f"{paint('help', 'help')}: {text}",))
     for text in (*finding.notes, *_seen(finding), *_misspelt(finding)):
-        yield f"{paint('note', 'note')}: {text}"
+        yield Section("note", (f"{paint('note', 'note')}: {text}",))
+
+
+def _party(party: Party, width: int, paint: Paint) -> Iterator[str]:
+    """A related place in another file."""
+    yield f"{paint('note', 'note')}: {party.label}"
+    yield f"{_arrow(width, paint)} {_position(party.span)}"
+    yield from _snippet([_Mark(party.span, "", "note")], width, paint)
 
 
 def _header(finding: Finding, paint: Paint) -> str:
@@ -154,7 +173,9 @@ def _place(finding: Finding) -> str:
     return _position(finding.span) + inside
 
 
-def _came_from(finding: Finding, width: int, paint: Paint) -> Iterator[str]:
+def _came_from(
+    finding: Finding, width: int, paint: Paint
+) -> Iterator[tuple[Span, tuple[str, ...]]]:
     """The calls that led here, and the launch."""
     places = [("called from here", span) for span in finding.callers]
     passed = finding.passed_at
@@ -163,9 +184,9 @@ def _came_from(finding: Finding, width: int, paint: Paint) -> Iterator[str]:
     elif finding.host is not None and not _same_line(finding.host, finding.span):
         places.append(("launched here", finding.host))
     for text, span in places:
-        yield f"{paint('note', 'note')}: {text}"
         line = source.line_text(span.file, span.line).strip()
-        yield f"{_arrow(width, paint)} {source.place(span)}" + (f"  {line}" if line else "")
+        where = f"{_arrow(width, paint)} {source.place(span)}" + (f"  {line}" if line else "")
+        yield span, (f"{paint('note', 'note')}: {text}", where)
 
 
 def _same_line(one: Span, two: Span) -> bool:

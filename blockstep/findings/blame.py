@@ -114,7 +114,8 @@ class Link:
 
     `op` is the operation's name, or "argument" (a number that was passed), "turn" (a loop's
     variable), "memory" (an element as somebody left it). `element` is the position in the block, or
-    the index in the argument of "memory" and stores. `span` is None where no line made it. `took`
+    the index in the argument of "memory". `span` is None where no line made it. `result` is which
+    one of several results of the operation it is. `took`
     counts the elements that were combined (0: as many as there are operands), of which `left_out`
     are not among the operands. `attributes` are the operation's."""
 
@@ -133,6 +134,7 @@ class Link:
     turns: tuple[Turn, ...] = ()  # the loops around it, the outermost first
     took: int = 0
     left_out: int = 0
+    result: int | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def walk(self) -> Iterator[Link]:

@@ -188,6 +188,11 @@ class Finding:
         """Findings with the same key are one finding seen again."""
         return (self.kind, self.span, self.argument, self.details.get("event"))
 
+    def _repr_html_(self) -> str:
+        from blockstep.page.notebook import of_finding
+
+        return of_finding(self)
+
     def __str__(self) -> str:
         """The diagnostic, as the command line shows it."""
         from blockstep import diagnostics

@@ -8,7 +8,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from blockstep.findings.captured import Captured
 from blockstep.findings.model import OURS, Finding, Program, Severity, Span, names
 
 PROGRAMS_REMEMBERED = (
@@ -75,6 +77,7 @@ class Report:
     launches: list[LaunchRecord] = field(default_factory=list)
     allowed: int = 0
     dropped: int = 0  # findings past `max_findings`
+    captured: list[Captured] = field(default_factory=list, repr=False)  # launches with pictures
     _dropped_grave: bool = field(default=False, repr=False)  # one of them makes the run fail
     _entries: dict[Hashable, _Entry] = field(default_factory=dict, repr=False)
     _known_allowed: set[Hashable] = field(default_factory=set, repr=False)
@@ -104,6 +107,21 @@ class Report:
         from blockstep import diagnostics
 
         return f"<Report: {diagnostics.summary(self)}; print() shows them>"
+
+    def to_html(self, path: Any = None, title: str = "blockstep report") -> str:
+        """The report as one HTML page that loads nothing; written to `path`, if one is given. With
+        `blockstep.check(pictures=True)` it has the grids, and memory by writer. Raises OSError."""
+        from blockstep.page import document
+
+        made = document.page(self, document.About(title, (document.now(),)))
+        if path is not None:
+            document.save(path, made)
+        return made
+
+    def _repr_html_(self) -> str:
+        from blockstep.page.notebook import of_report
+
+        return of_report(self)
 
     def of(self, severity: Severity) -> list[Finding]:
         """The findings of one severity."""
@@ -167,6 +185,11 @@ class Report:
                 return False
             self._seen(entry, program, count)
             return True
+
+    def knows(self, key: Hashable) -> bool:
+        """Whether a finding with this key is kept."""
+        with self._lock:
+            return key in self._entries
 
     def exit_code(self, script_failed: bool = False) -> int:
         """0 clean, 1 something as grave as `fail_on`, 2 the script failed or was not judged."""

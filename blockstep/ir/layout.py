@@ -119,6 +119,11 @@ class Layout:
             ^ xor(self.ctas, cta)
         )
 
+    def _repr_html_(self) -> str:
+        from blockstep.page.layouts import of_layout
+
+        return of_layout(self)
+
     def __str__(self) -> str:
         """One line, which `parse` reads: `layout<64x32; r=1,2; l=4,8,16,32,64; w=128,256>`."""
         shape = "x".join(map(str, self.shape)) or "scalar"
@@ -187,6 +192,11 @@ class SharedLayout:
             return index
 
         return SharedLayout(shape, tuple(map(there, self.elements)))
+
+    def _repr_html_(self) -> str:
+        from blockstep.page.layouts import of_shared
+
+        return of_shared(self)
 
     def __str__(self) -> str:
         """One line, which `parse` reads: `shared<8x4; 1,2,4,8,16>`."""

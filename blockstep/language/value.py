@@ -99,6 +99,11 @@ class tensor:
     def __str__(self) -> str:
         return describe(self)
 
+    def _repr_html_(self) -> str:
+        from blockstep.page.notebook import of_value  # for a notebook, which is none of ours
+
+        return of_value(self)
+
     def __iter__(self) -> Any:
         raise TypeError("a block cannot be iterated; index it with [:, None] or use tl.split")
 

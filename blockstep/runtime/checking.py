@@ -11,6 +11,7 @@ from blockstep.findings import Report, unknown_names
 from blockstep.options import Program
 from blockstep.precision_bounds import parse
 from blockstep.runtime import factories, session
+from blockstep.runtime.capture import Captures
 
 
 @contextmanager
@@ -25,13 +26,15 @@ def check(
     kernel: str | None = None,
     max_findings: int | None = None,
     allow: Any = None,
+    pictures: bool = False,
 ) -> Iterator[Report]:
     """Judges the launches inside; the report's `findings` fill up as they are made.
 
     `only`, `skip`: checkers or kinds ("race", "bounds", …). `precision`: NaN is followed, too, from
     where it is born (`only=["precision"]`: nothing else is judged). `seed`: the order of program
-    instances; `seeds`: how many orders are tried. `programs`: run only these. `kernel`: judge only this one.
-    Raises ValueError for an unknown checker, kind or bound. Findings are not raised: look at
+    instances; `seeds`: how many orders are tried. `programs`: run only these. `kernel`: judge only
+    this one. `pictures`: launches are captured for `report.to_html()`, which then has grids and memory
+    by writer. Raises ValueError for an unknown checker, kind or bound. Findings are not raised: look at
     `report.errors`."""
     chosen = None if only is None else frozenset(only)
     unwanted = frozenset(skip)
@@ -53,6 +56,9 @@ def check(
         max_findings=max_findings,
     )
     opened = session.make(options, allow)
+    if pictures:
+        opened.captures = Captures(precision)
+        opened.report.captured = opened.captures.kept
     with factories.factories, session.sharing(opened):
         yield opened.report
         session.finish(opened)

@@ -24,6 +24,7 @@ from blockstep.options import PTX
 from blockstep.runtime import children, held, orders, session
 from blockstep.runtime.accepting import body_of, compile_all, file_fault
 from blockstep.runtime.arguments import Bound, bind
+from blockstep.runtime.capture import capturing
 from blockstep.runtime.compiled import CompiledKernel, check_resources, specialization
 from blockstep.runtime.gpu import machine as gpu
 from blockstep.runtime.gpu.binary import Binary
@@ -202,8 +203,11 @@ def _run(
     started = time.perf_counter()
     report = current.report if judged else None
     try:
-        with held.held(
-            function, args, kwargs, grid, host, record.number, bound.space, report, chosen.seed
+        with (
+            held.held(
+                function, args, kwargs, grid, host, record.number, bound.space, report, chosen.seed
+            ),
+            capturing(plan if judged else None, args, kwargs),
         ):
             if judged and chosen.seeds > 1 and current.report.wants("order"):
                 record.programs = orders.try_orders(plan, chosen.seed, chosen.seeds)

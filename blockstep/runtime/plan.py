@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from blockstep import diagnostics, target
 from blockstep.findings import Event, GridLimit, Span
 from blockstep.interp.checkers import checkers_for
-from blockstep.interp.events import Launched
+from blockstep.interp.events import Checker, Launched
 from blockstep.interp.followed import FollowedMachine
 from blockstep.interp.grid.plan import Refused
 from blockstep.interp.marks import KIND_OF
@@ -28,9 +28,12 @@ class Judge:
     """Files the events of one launch."""
 
     current: session.Session
+    heard: Callable[[Event], None] | None = None  # who else hears of what was filed
 
     def __call__(self, event: Event) -> None:
         diagnostics.record(self.current.report, event)
+        if self.heard is not None:
+            self.heard(event)
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +53,7 @@ class Plan:
 
     machine: str = "step"  # the one that ran it
     because: str | None = None  # why not the grid machine
+    ears: Sequence[Checker] = ()  # what the step machine has to tell beside its checkers
 
     @property
     def kernel(self) -> str:
@@ -81,7 +85,7 @@ class Plan:
         )  # fmt: skip
         if self.judge is not None:
             wants = report.wants if judged else _nothing
-            machine.checkers = checkers_for(wants, self.current.outputs)
+            machine.checkers = [*checkers_for(wants, self.current.outputs), *self.ears]
         execution.execute(machine, self.body, self.bound, self.current)
         return scheduler.finished
 

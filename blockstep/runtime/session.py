@@ -11,13 +11,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blockstep import allow as allow_lists
 from blockstep import knobs
 from blockstep.findings import Filters, Report, Severity
 from blockstep.interp.checkers.grid import Outputs
 from blockstep.options import COMPILED, MACHINES, Options, Program, machine_from_environment
+
+if TYPE_CHECKING:
+    from blockstep.runtime.capture import Captures
 
 
 @dataclass(eq=False, slots=True)
@@ -27,6 +30,7 @@ class Session:
     options: Options
     report: Report
     outputs: Outputs = field(default_factory=Outputs)  # unfinished ones, judged at the end
+    captures: Captures | None = None  # what has pictures made of judged launches
     file: Path | None = None  # where a child process leaves its report
     on_instance: Callable[[str, Any, Program], None] | None = None  # a debugger's: kernel, code, id
     watchers: Callable[[str, Any], Sequence[Any]] | None = None

@@ -349,7 +349,7 @@ class Lowering:
 
     def leaders(self, layout: Layout | None) -> str:
         """Whether this thread is the one that acts for all holders of the same elements: an i1."""
-        first = self._first_cta()
+        first = self.first_cta()
         if layout is None:
             return self.both(first, self.b.value(f"icmp eq i32 {self.tid}, 0"))
         return self.both(first, self.first_holder(layout))
@@ -363,7 +363,7 @@ class Lowering:
         copies = self.b.value(f"and i32 {self.tid}, {mask}")
         return self.b.value(f"icmp eq i32 {copies}, 0")
 
-    def _first_cta(self) -> str:
+    def first_cta(self) -> str:
         """Whether this CTA acts for its cluster, every CTA of which holds everything."""
         if self.options.num_ctas == 1:
             return "true"

@@ -23,6 +23,7 @@ from blockstep.ir import Operation, Value
 from blockstep.language import types as ty
 
 BYTES = 128  # of a map
+ALIGNMENT = 16  # bytes, of where the engine begins in a row of what it writes
 _WARP = 32
 _KINDS = {
     "uint8": 0, "int8": 0, "int1": 0, "uint16": 1, "int16": 1, "uint32": 2, "int32": 3,
@@ -195,11 +196,16 @@ def _replace(lw: Lowering, at: str, fields: list[_Field], again: bool) -> None:
 
 
 def coordinates(lw: Lowering, told: Value, offsets: Sequence[Item]) -> list[str]:
-    """Where a box begins, innermost axis first: i32. All is outside of an empty array."""
+    """Where a box begins, innermost axis first: i32. All is outside of an empty array: the axis is
+    told to have one element, and the box begins behind it, where the engine may begin what it writes
+    (at 16 bytes of a row, or a multiple)."""
+    made = told.producer
+    assert made is not None, "the verifier has seen it"
+    behind = [max(ALIGNMENT // made.attributes["element"].itemsize, 1)] + [1] * (len(offsets) - 1)
     found = [offset.name for offset in reversed(offsets)]
     for axis, empty in enumerate(lw.empty.get(told, ())):
-        if empty != "false":  # the axis is told to have one element: this is behind it
-            found[axis] = lw.b.value(f"select i1 {empty}, i32 1, i32 {found[axis]}")
+        if empty != "false":
+            found[axis] = lw.b.value(f"select i1 {empty}, i32 {behind[axis]}, i32 {found[axis]}")
     return found
 
 
@@ -211,4 +217,4 @@ def moved(lw: Lowering, places: Sequence[str], starts: Sequence[int]) -> list[st
     ]
 
 
-__all__ = ["Map", "coordinates", "made_here", "moved", "pieces"]
+__all__ = ["ALIGNMENT", "Map", "coordinates", "made_here", "moved", "pieces"]

@@ -3,19 +3,22 @@ cp.reduce): from registers to shared memory in the engine's order, all at once o
 others, and from there box by box.
 
 One lane starts the copies and waits until they have read the shared memory. Everybody else goes on; who
-wants that memory next begins with a barrier, to which that lane comes after it has waited.
+wants that memory next begins with a barrier, to which that lane comes after it has waited. Where the
+engine cannot write the block, the lanes do (`beside_engine`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import prod
 
 from blockstep.compiler.layouts.shared import boxes
 from blockstep.compiler.layouts.staging import box_lengths, most_rounds
 from blockstep.compiler.lower import convert, lanes
+from blockstep.compiler.lower.beside_engine import Block, refused, write_elements
 from blockstep.compiler.lower.core import Lowering, lowers
-from blockstep.compiler.lower.tensor_map import coordinates, moved, pieces
+from blockstep.compiler.lower.tensor_map import ALIGNMENT, coordinates, moved, pieces
 from blockstep.ir import Operation
 from blockstep.language import types as ty
 
@@ -36,6 +39,7 @@ def _tensor_store(lw: Lowering, operation: Operation) -> None:
     part = *shape[:-1], shape[-1] >> len(bits)
     shared = boxes(part, element.itemsize, width)
     lw.barrier()  # whoever reads what lay there has read it
+    beside = _refused(lw, operation, box)
     size = prod(part) * element.itemsize
     place = lw.plan.add(size, _ROW, lw.position, lw.position).name
     for number in range(1 << len(bits)):
@@ -48,7 +52,39 @@ def _tensor_store(lw: Lowering, operation: Operation) -> None:
         first = number == 0 and told["in_turn"]
         last = number + 1 == 1 << len(bits)
         column = sum(1 << bit for k, bit in enumerate(bits) if number >> k & 1)
-        _start(lw, operation, (part, box, column), place, first, last and told["settled"])
+        settled = last and told["settled"]
+        block = Block(operation, part, shared, place, column)
+        _either(
+            lw, beside,
+            partial(write_elements, lw, block), partial(_start, lw, block, box, first, settled),
+        )  # fmt: skip
+
+
+def _refused(lw: Lowering, operation: Operation, box: tuple[int, ...]) -> str:
+    """Whether the engine cannot write the boxes: the same in all lanes. (Where an array is empty it
+    is told another place than this; then it writes nothing, nor would lanes.)"""
+    _, value, *offsets = operation.operands
+    places = [lw[offset].name for offset in reversed(offsets)]
+    last = [n - m for n, m in zip(value.type.shape, box, strict=True)][::-1]
+    size = lanes.bytes_of(value.type.scalar)
+    granule = 1 if operation.attributes["aligned"] else max(ALIGNMENT // size, 1)
+    return refused(lw, places, last, granule)
+
+
+def _either(
+    lw: Lowering, condition: str, then: Callable[[], None], otherwise: Callable[[], None]
+) -> None:
+    """One of the two, in every lane of the CTA the same."""
+    if condition in ("true", "false"):
+        (then if condition == "true" else otherwise)()
+        return
+    first, second, after = lw.b.name("lanes"), lw.b.name("engine"), lw.b.name("after")
+    lw.b.choose(condition, first, second)
+    for label, body in ((first, then), (second, otherwise)):
+        lw.b.label(label)
+        body()
+        lw.b.branch(after)
+    lw.b.label(after)
 
 
 def _rounds(lw: Lowering, operation: Operation, box: tuple[int, ...], size: int) -> list[int]:
@@ -80,12 +116,9 @@ def _fence(settled: bool) -> str:
     return "fence.proxy.async;" if settled else "fence.proxy.async.shared::cta;"
 
 
-def _start(
-    lw: Lowering, operation: Operation, what: tuple[tuple[int, ...], tuple[int, ...], int],
-    place: str, in_turn: bool, settled: bool,
-) -> None:  # fmt: skip
+def _start(lw: Lowering, block: Block, box: tuple[int, ...], in_turn: bool, settled: bool) -> None:
     """One lane (of the first CTA of a cluster) starts the copies, and waits."""
-    part, box, column = what
+    operation, part, place = block.operation, block.shape, block.place
     source, _, *offsets = lw.operands(operation)
     kind, combine = operation.operands[1].type.scalar, operation.attributes.get("combine")
 
@@ -93,7 +126,7 @@ def _start(
         if in_turn:
             lw.b.asm("void", "cp.async.bulk.wait_group 0;", "~{memory}", [])
         places = coordinates(lw, operation.operands[0], offsets)
-        places = moved(lw, places, [*([0] * (len(part) - 1)), column])
+        places = moved(lw, places, [*([0] * (len(part) - 1)), block.column])
         for starts, offset in pieces(part, box, lanes.bytes_of(kind)):
             at = lw.shared_address(lw.b.value(f"add i32 {place}, {offset}") if offset else place)
             _copy(lw, source.name, moved(lw, places, starts), at, combine)

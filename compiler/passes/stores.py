@@ -8,14 +8,21 @@ The engine runs beside the lanes, and memory is to change in the order of the pr
 other accesses may meet is *settled*: lanes' accesses before it are fenced off, and it is complete
 before anything follows. One that only such stores can meet waits for them before it starts
 (*in_turn*), so that a loop of them runs beside what the loop computes.
+
+The engine writes no box that begins below zero, or in a row at no multiple of 16 bytes. Where the
+offsets are constants such a store stays what it is; else it is tested when it comes, and what is known
+of the innermost offset now (*aligned*) is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from blockstep.compiler.analysis import Hint, analyse
+from blockstep.compiler.analysis.facts import AxisFacts
 from blockstep.compiler.layouts.staging import box_lengths, can_be_cut, most_rounds, widths
-from blockstep.compiler.passes.boxes import Box, box_of
+from blockstep.compiler.passes.boxes import ALIGNMENT, Box, box_of
 from blockstep.compiler.passes.fold import constant_of
 from blockstep.compiler.passes.fuel import left, spend
 from blockstep.compiler.passes.maps import map_of, parent_of
@@ -35,6 +42,7 @@ _TAKEN = (
 class Stores:
     """Placed IR in and out."""
 
+    hints: Mapping[str, Hint]
     capability: int = 90
     name: str = "stores"
 
@@ -49,12 +57,15 @@ class Stores:
                 found += [] if made is None else [made]
         if found:
             _order(function, found)
+            facts = analyse(function, self.hints)
+            for operation in found:
+                operation.attributes["aligned"] = _is_aligned(operation, facts)
 
     def _written(self, store: Operation) -> Operation | None:
         pointer, value, *mask = store.operands
         combine = store.attributes.get("combine")
         box = box_of(pointer, mask[0] if mask else None)
-        if box is None:
+        if box is None or _is_refused(box):
             return None
         held = _before_conversions(value)
         pays = held is not value or not box.passed or combine is not None
@@ -81,6 +92,19 @@ def _may_be_one(operation: Operation) -> bool:
     if operation.name != "atomic_rmw":
         return operation.name == "store"
     return not operation.results[0].uses and (told["sem"], told["scope"]) == ("relaxed", "gpu")
+
+
+def _is_refused(box: Box) -> bool:
+    """Whether constants alone say that the engine does not write the box."""
+    known = [constant_of(offset) for offset in box.offsets]
+    inner = int(known[-1] or 0) * box.element.itemsize
+    return any(n is not None and n < 0 for n in known) or inner % ALIGNMENT != 0
+
+
+def _is_aligned(store: Operation, facts: Mapping[Value, AxisFacts]) -> bool:
+    """Whether a box is known to begin at a multiple of 16 bytes of a row."""
+    _, value, *offsets = store.operands
+    return facts[offsets[-1]].everywhere * value.type.scalar.itemsize % ALIGNMENT == 0
 
 
 def _before_conversions(value: Value) -> Value:

@@ -8,5 +8,6 @@ debugging session is touched, but it must not run meanwhile.
 from blockstep.debugger.blame.asking import accesses, blame
 from blockstep.debugger.blame.export import as_json
 from blockstep.debugger.blame.mapping import memory_map, writers
+from blockstep.debugger.blame.variables import blame_value
 
-__all__ = ["accesses", "as_json", "blame", "memory_map", "writers"]
+__all__ = ["accesses", "as_json", "blame", "blame_value", "memory_map", "writers"]

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from blockstep.debugger.blame.candidates import Dependent, Touching, heard, run_before, triple
-from blockstep.debugger.blame.following import followed
+from blockstep.debugger.blame.following import MOST_INSTANCES, followed
 from blockstep.debugger.blame.running import Target, aside, run, target_of
 from blockstep.findings.blame import Accesses, Chain
+from blockstep.interp.blame.drafts import Draft
 from blockstep.interp.blame.log import KEPT, Watched, WriteLog
+from blockstep.interp.blame.slice import Slice
+from blockstep.interp.blame.tape import Tape
 from blockstep.interp.scheduler import Program
 from blockstep.runtime.ladder.launch import Launch
 
@@ -28,6 +31,43 @@ class Asked:
     seed: int
     programs: list[Program] | None = None
     counts: Any = None  # accesses of each of them
+    _left: tuple[WriteLog, Any] | None = None  # of the last run without a window: log, value
+
+    @property
+    def name(self) -> str:
+        """Of the argument."""
+        return self.target.name
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        """Into the argument."""
+        return self.target.index
+
+    def run(self, tapes: dict[Program, Tape]) -> tuple[WriteLog, str]:
+        """A run from the beginning that fills the tapes; in what it ended."""
+        self.launch.memory.restore()
+        log, programs = WriteLog(self.watched()), self.programs
+        log.partial = self.last_ones(MOST_INSTANCES)
+        log.wanted = dict(tapes)
+        if log.partial and programs is not None:
+            programs = programs[-MOST_INSTANCES:]
+        error = run(self.launch, log, self.seed, programs)
+        if all(tape.until is None for tape in tapes.values()):
+            assert log.watched is not None
+            self._left = log, log.watched.value()
+        return log, error
+
+    def head(self, slicing: Slice) -> Draft:
+        """The last write, or the element as the host passed it."""
+        assert self._left is not None
+        (log, value), t = self._left, self.target
+        event = log.last(t.storage, t.address, t.view.itemsize)
+        return slicing.memory(t.storage, t.address, event, value, t.view.dtype, t.view)
+
+    def first(self, log: WriteLog) -> list[Program]:
+        """Who wrote the element, the last ones first."""
+        assert log.watched is not None
+        return list(reversed(log.watched.writers))
 
     def watched(self) -> Watched:
         """The element, with no access to it yet."""
@@ -120,7 +160,7 @@ def blame(launch: Launch, name: str, index: Sequence[int], *, seed: int = 0) -> 
     with aside(launch):
         asked = Asked(launch, target, seed)
         asked.find(writes=True)
-        return followed(asked)
+        return followed(asked, [])
 
 
 __all__ = ["Asked", "ENDS", "MANY", "accesses", "blame"]

@@ -88,6 +88,7 @@ def _link(link: Link, numbers: dict[int, int]) -> dict[str, Any]:
         "turns": [{"number": t.number, "value": t.value} for t in link.turns],
         "took": link.took,
         "left_out": link.left_out,
+        "result": link.result,
         "operands": [
             [role, numbers[id(o)]] for role, o in zip(link.roles, link.operands, strict=True)
         ],

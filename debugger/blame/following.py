@@ -1,76 +1,76 @@
-"""From the last write of an element back to where its value came from: which instances have to be
-written down is found out on the way."""
+"""From a value back to where it came from: which instances have to be written down is found out on the
+way."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from blockstep.debugger.blame.running import run
 from blockstep.findings.blame import Chain
+from blockstep.interp.blame.drafts import Draft
 from blockstep.interp.blame.log import WriteLog
 from blockstep.interp.blame.slice import Slice
 from blockstep.interp.blame.tape import Gone, Tape
 from blockstep.interp.scheduler import Program
-
-if TYPE_CHECKING:
-    from blockstep.debugger.blame.asking import Asked
+from blockstep.runtime.ladder.launch import Launch
 
 MOST_INSTANCES = 8  # whose operations are written down
 MOST_WINDOWS = 8  # how often an instance runs again for values that were let go of
 
 
-def followed(asked: Asked) -> Chain:
-    """The chain behind an element. Memory is as before the launch, and is left in any state."""
-    recorded: list[Program] = []
+class Question(Protocol):
+    """What is asked about, and how to run the launch for it."""
+
+    @property
+    def launch(self) -> Launch: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def index(self) -> tuple[int, ...]: ...
+
+    def run(self, tapes: dict[Program, Tape]) -> tuple[WriteLog, str]:
+        """A run from the beginning that fills the tapes; in what it ended."""
+
+    def head(self, slicing: Slice) -> Draft:
+        """Where the chain of the last run that had no window begins."""
+
+    def first(self, log: WriteLog) -> Sequence[Program]:
+        """Instances that the chain is likely to go through."""
+
+
+def followed(question: Question, recorded: list[Program]) -> Chain:
+    """The chain behind a value; `recorded` are instances that it surely goes through. Memory is as
+    before the launch, and is left in any state."""
     while True:
-        log, tapes, error = _written_down(asked, recorded)
-        chain, wanted = _chain(asked, log, tapes)
+        tapes = {p: Tape(p) for p in recorded}
+        log, error = question.run(tapes)
+        chain, wanted = _chain(question, log, tapes)
         more = [p for p in wanted if p not in recorded]
         if not more or len(recorded) >= MOST_INSTANCES:
             return replace(chain, error=error)
-        assert log.watched is not None
-        for program in (*more, *reversed(log.watched.writers)):
+        for program in (*more, *question.first(log)):
             if program not in recorded and len(recorded) < MOST_INSTANCES:
                 recorded.append(program)
 
 
-def _written_down(
-    asked: Asked, recorded: list[Program], window: tuple[Program, int] | None = None
-) -> tuple[WriteLog, dict[Program, Tape], str]:
-    """A run from the beginning, and in what it ended. With a window only one instance is written down, up to an operation,
-    and nothing runs after it."""
-    launch, programs = asked.launch, asked.programs
-    launch.memory.restore()
-    log = WriteLog(asked.watched())
-    log.partial = asked.last_ones(MOST_INSTANCES)
-    if window is None:
-        tapes = {p: Tape(p) for p in recorded}
-    else:
-        tapes = {window[0]: Tape(window[0], window[1])}
-    log.wanted = dict(tapes)
-    if log.partial and programs is not None:
-        programs = programs[-MOST_INSTANCES:]
-    return log, tapes, run(launch, log, asked.seed, programs)
-
-
-def _chain(asked: Asked, log: WriteLog, tapes: dict[Program, Tape]) -> tuple[Chain, list[Program]]:
+def _chain(
+    question: Question, log: WriteLog, tapes: dict[Program, Tape]
+) -> tuple[Chain, list[Program]]:
     """The chain as far as it was written down, and which instances it would go on in."""
-    assert log.watched is not None
-    value = log.watched.value()
-    target, windows = asked.target, 0
-    event = log.last(target.storage, target.address, target.view.itemsize)
+    windows, space = 0, question.launch.bound.space
     while True:
-        slicing = Slice(log, tapes, asked.launch.bound.space, windows == MOST_WINDOWS)
-        head = slicing.memory(
-            target.storage, target.address, event, value, target.view.dtype, target.view
-        )
+        slicing = Slice(log, tapes, space, windows == MOST_WINDOWS)
         try:
-            return slicing.chain(target.name, target.index, head), slicing.wanted
+            head = question.head(slicing)
+            return slicing.chain(question.name, question.index, head), slicing.wanted
         except Gone as gone:
             windows += 1
-            _, again, _ = _written_down(asked, [], (gone.program, gone.number + 1))
-            tapes[gone.program].fill(again[gone.program])
+            again = Tape(gone.program, gone.number + 1)
+            question.run({gone.program: again})
+            tapes[gone.program].fill(again)
 
 
-__all__ = ["MOST_INSTANCES", "MOST_WINDOWS", "followed"]
+__all__ = ["MOST_INSTANCES", "MOST_WINDOWS", "Question", "followed"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from types import FrameType
+from typing import Any, Protocol
 
 from blockstep import target
 from blockstep.findings import Event
@@ -78,7 +80,32 @@ def aside(launch: Launch) -> Iterator[None]:
             now[...] = before
 
 
-def run(launch: Launch, log: WriteLog, seed: int, programs: Sequence[Program] | None) -> str:
+@contextmanager
+def _traced(tracer: Tracer | None, scheduler: Scheduler) -> Iterator[None]:
+    before = sys.gettrace()
+    if tracer is not None:
+        tracer.scheduler = scheduler
+        sys.settrace(tracer.trace)
+    try:
+        yield
+    finally:
+        if tracer is not None:
+            sys.settrace(before)
+
+
+class Tracer(Protocol):
+    """Looks at the lines of a run."""
+
+    scheduler: Scheduler | None
+
+    def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """For `sys.settrace`."""
+
+
+def run(
+    launch: Launch, log: WriteLog, seed: int, programs: Sequence[Program] | None,
+    tracer: Tracer | None = None,
+) -> str:  # fmt: skip
     """Runs instances (None: all) on the step machine, one after another. What the kernel may end in,
     it ends in: then the log has what was done until there, and the answer says in what."""
 
@@ -92,7 +119,7 @@ def run(launch: Launch, log: WriteLog, seed: int, programs: Sequence[Program] | 
         launch.kernel, launch.grid, launch.bound.space, scheduler, target.current(),
         int(launch.told["num_warps"]), [Bounds(), log], unheard, launch.host, log=log,
     )  # fmt: skip
-    with session.using(quiet), silent():
+    with session.using(quiet), silent(), _traced(tracer, scheduler):
         try:
             execution.execute(machine, launch.function.body, launch.bound, quiet)
         except Enough:

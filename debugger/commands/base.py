@@ -221,6 +221,14 @@ class Base:
             for array, kept in now:
                 array[...] = kept
 
+    def lines_before(self) -> int:
+        """Where the session stands in its run. `Running` has it."""
+        raise NotImplementedError
+
+    def repeat(self) -> None:
+        """Runs the launch once more, to where the session stands. `Running` has it."""
+        raise NotImplementedError
+
     def run_line(self, line: str) -> Reply:
         """Runs one command; `Commands` has it."""
         raise NotImplementedError

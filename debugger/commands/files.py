@@ -13,7 +13,7 @@ from blockstep.debugger.commands.elements import element_text
 from blockstep.debugger.commands.lines import of_file
 from blockstep.debugger.commands.reply import Refused, Reply, Then
 from blockstep.debugger.commands.table import Table
-from blockstep.debugger.points import Breakpoint
+from blockstep.debugger.points import EVENTS, Breakpoint
 from blockstep.debugger.replay import Recipe, save
 from blockstep.runtime.ladder.sources import NotWritten
 
@@ -84,13 +84,17 @@ class Files(Base):
             yield f"break {_place_of(point)}"
         for watch in points.watches:
             yield f"watch {element_text(watch.argument, watch.index)}"
-        for event in sorted(points.events - {"finding", "exception"}):
-            yield f"catch {event}"
+        for event in EVENTS:
+            default = event in ("finding", "exception")
+            if default != (event in points.events):
+                yield f"{'uncatch' if default else 'catch'} {event}"
+        if points.error is not None:
+            yield f"catch error > {points.error:g}"
         if self.stop is None or self.stop.program is None:
             return
         start = self.first or (0, 0, 0)
         yield f"run {','.join(map(str, start))}"
-        yield f"position {self.session.position[0]}"
+        yield f"position {self.lines_before()}"
 
     def do_source(self, arg: str) -> Reply:
         """source FILE

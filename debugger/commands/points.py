@@ -108,17 +108,25 @@ class Stopping(Base):
 
         Stops in the middle of a line at an event. Events are what a checker finds, the first NaN or
         infinity of a program instance, an exception, an operation whose error passes N units in the
-        last place. Findings and exceptions are caught from the start; `catch` alone lists what is."""
+        last place (the session then runs again up to its line, with float64 beside every value).
+        Findings and exceptions are caught from the start; `catch` alone lists what is."""
         points = self.session.points
         if not arg:
             return Reply(self._caught(), {"events": sorted(points.events)})
         if found := _ERROR.match(arg):
-            points.error = float(found[1])
+            self._follow_errors(float(found[1]))
         elif arg.lower() in EVENTS:
             points.events.add(arg.lower())
         else:
             raise Refused(f"catch {' | '.join(EVENTS)} | error > N")
         return Reply(self._caught(), {"events": sorted(points.events)})
+
+    def _follow_errors(self, limit: float) -> None:
+        """Values that are there already have no float64 beside them: the run is repeated up to here."""
+        points = self.session.points
+        had, points.error = points.error, limit
+        if had is None and self.stop is not None:
+            self.repeat()
 
     def do_uncatch(self, arg: str) -> Reply:
         """uncatch [finding | nan | inf | exception | error]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from blockstep.diagnostics.words import triple
 from blockstep.options import Program, parse_program
 
 Action = Callable[[], Stop]
+_WITHIN = (Reason.FINDING, Reason.BORN, Reason.EXCEPTION, Reason.ERROR)  # a line, not before one
 
 
 class Running(Base):
@@ -117,12 +119,28 @@ class Running(Base):
                 raise Refused(f"no {what} is born in this program instance; some may be loaded")
         return self.arrived(stop)
 
+    def lines_before(self) -> int:
+        """How many lines ran before the one where the session stands. Stops in the middle of a line
+        are no lines."""
+        number = self.session.position[0]
+        known = self.session.history.moments
+        return number - sum(m.number <= number and m.reason in _WITHIN for m in known)
+
+    def _to_line(self, count: int, error: float | None = None) -> Stop:
+        with self._only(set(), error):
+            self.session.start(self.first)
+            return self.session.until_moment(count)
+
+    def repeat(self) -> None:
+        """Runs the launch once more, to the line where the session stands, with every value's error."""
+        self.arrived(self._to_line(self.lines_before(), math.inf))
+
     @contextmanager
-    def _only(self, events: set[str]) -> Iterator[None]:
+    def _only(self, events: set[str], error: float | None = None) -> Iterator[None]:
         """Nothing but these events stops the session inside."""
         points = self.session.points
         before = points.breakpoints, points.watches, points.events, points.error
-        points.breakpoints, points.watches, points.events, points.error = [], [], events, None
+        points.breakpoints, points.watches, points.events, points.error = [], [], events, error
         try:
             yield
         finally:
@@ -157,13 +175,11 @@ class Running(Base):
     def do_position(self, arg: str) -> Reply:
         """position [NUMBER]
 
-        Where the session stands in its record, in lines. With a number it goes there, back or
-        forth."""
+        Where the session stands in its record, in lines. With a number it runs the launch again up
+        to there, and nothing else stops it on the way."""
         if arg:
-            number = self.number(arg)
-            return self._run(lambda: self.session.until_moment(number))
-        at, count = self.session.position
-        return Reply(f"line {at} of {count} recorded", {"position": at, "recorded": count})
+            return self.arrived(self._to_line(self.number(arg)))
+        return Reply(f"line {self.lines_before()} of this run", {"position": self.lines_before()})
 
     # How.
 

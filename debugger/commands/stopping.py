@@ -8,7 +8,7 @@ from blockstep import diagnostics
 from blockstep.debugger.commands.elements import element_text
 from blockstep.debugger.commands.places import current_line, place_text
 from blockstep.debugger.commands.values import number_text, plain
-from blockstep.debugger.moments import Born, Frame, Reason, Stop, Written
+from blockstep.debugger.moments import Born, Frame, Reason, Stop, Strayed, Written
 from blockstep.debugger.points import Breakpoint
 from blockstep.debugger.session import Session
 from blockstep.diagnostics.words import plural, triple
@@ -50,6 +50,8 @@ def _why(stop: Stop, session: Session, color: bool) -> list[str]:
         return [written_text(detail)]
     if isinstance(detail, Born):
         return [born_text(detail)]
+    if isinstance(detail, Strayed):
+        return [strayed_text(detail)]
     if stop.finding is not None:
         return [diagnostics.render(stop.finding, color)]
     if stop.reason is Reason.EXCEPTION:
@@ -83,6 +85,13 @@ def born_text(born: Born) -> str:
     )
     where = f" at element {born.element}" if born.element else ""
     return f"the first {kind} of program instance {triple(born.program)}: {made}{where}"
+
+
+def strayed_text(strayed: Strayed) -> str:
+    """exp is off by 12.5 ulps at element (3,): 1.5, and 1.50001 without rounding."""
+    where = f" at element {strayed.element}" if strayed.element else ""
+    values = f"{strayed.value:.9g}, and {strayed.shadow:.9g} without rounding"
+    return f"{strayed.op} is off by {strayed.ulps:.3g} ulps{where}: {values}"
 
 
 def _end(stop: Stop, session: Session) -> list[str]:
@@ -128,6 +137,11 @@ def _detail_json(stop: Stop) -> dict[str, Any]:
         return {
             "kind": detail.kind, "op": detail.op, "element": list(detail.element),
             "operands": [plain(x) for x in detail.operands],
+        }  # fmt: skip
+    if isinstance(detail, Strayed):
+        return {
+            "op": detail.op, "element": list(detail.element), "ulps": plain(detail.ulps),
+            "value": plain(detail.value), "shadow": plain(detail.shadow),
         }  # fmt: skip
     if stop.finding is not None:
         return {"finding": finding_json(stop.finding)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from blockstep.debugger.screen.state import NONE, State
 from blockstep.debugger.views.grid import grid_shape, index_of, program_at
@@ -23,6 +23,7 @@ class Act:
 
     state: State
     run: Runs
+    has_cursor: ClassVar[bool] = False  # a click moves it; elsewhere a click acts
 
     def move(self, down: int, across: int) -> None:
         """The cursor, so many lines or columns."""
@@ -75,6 +76,8 @@ class Source(Act):
 class Locals(Act):
     """Names; the chosen one is what the block pane shows."""
 
+    has_cursor = True
+
     def move(self, down: int, across: int) -> None:
         names = list(self.state.scene.locals)
         at = names.index(self.state.name) if self.state.name in names else -1
@@ -95,6 +98,8 @@ class Locals(Act):
 
 class Array(Act):
     """What maps of arrays share: a cursor on the elements."""
+
+    has_cursor = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -197,6 +202,8 @@ class Memory(Array):
 
 class Grid(Array):
     """Program instances. A click or Enter goes there."""
+
+    has_cursor = False
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -25,7 +25,11 @@ def draw_source(state: State, width: int, height: int) -> Shown:
         return said("the launch is over: `continue` goes on with the script, `run` begins again")
     found = {f.span.line for f in state.scene.findings if f.span.file == frame.file}
     place = Place(frame.file, frame.line, state.row)
-    return source(place, state.scene.breakpoints, found, width, height, state.palette)
+    top = state.tops.get(frame.file)
+    shown = source(place, state.scene.breakpoints, found, width, height, state.palette, top)
+    if shown.spots:
+        state.tops[frame.file] = shown.spots[0].target
+    return shown
 
 
 def draw_locals(state: State, width: int, height: int) -> Shown:

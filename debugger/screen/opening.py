@@ -61,7 +61,7 @@ def _printing(say: Callable[[str], None]) -> Iterator[None]:
     """Nothing is printed over the screen."""
     out, error = _Kept(sys.stdout, say), _Kept(sys.stderr, say)
     try:
-        with redirect_stdout(out), redirect_stderr(error):  # type: ignore[type-var]
+        with redirect_stdout(out), redirect_stderr(error):
             yield
     finally:
         for kept in (out, error):

@@ -42,15 +42,16 @@ def line_of(screen: Screen, draw: drawing.Draws, clicked: Callable[[Any], None] 
 
 
 def pane(screen: Screen, name: str) -> Window:
-    """The view of one subject. A click acts on what it hits, and brings the keys here."""
+    """The view of one subject. A click acts on what it hits; where that moves a cursor, keys follow."""
     state, act = screen.state, screen.acts[name]
     draw = drawing.DRAWS[name]
 
     def clicked(target: Any) -> None:
-        screen.focus(name)
+        if act.has_cursor or target is None:
+            screen.focus(name)
         if target is not None:
             act.clicked(target)
-            state.changed()
+        state.changed()
 
     def scrolled(by: int) -> None:
         act.move(by, 0)

@@ -37,6 +37,7 @@ class State:
     writers: dict[str, Any] = field(default_factory=dict)
     finding: int = 0
     row: int = 0  # the line of source that is chosen, 0: none
+    tops: dict[str, int] = field(default_factory=dict)  # by file, the first line that is shown
     mask: dict[str, str] = field(default_factory=dict)  # by name, which one was chosen
     log: list[tuple[str, str]] = field(default_factory=list)
     back: int = 0  # lines that the output is scrolled up

@@ -77,14 +77,13 @@ def summary(block: Block) -> Summary:
     values = np.asarray(block.values)
     known = values if block.undefined is None else values[~block.undefined]
     undefined = 0 if block.undefined is None else int(np.count_nonzero(block.undefined))
-    if known.dtype.kind in "iub":
-        ends = (known.min(), known.max()) if known.size else (None, None)
-        return Summary(*ends, 0, 0, undefined, values.size)
-    numbers = known.astype(np.float64)
-    nans, infinite = np.isnan(numbers), np.isinf(numbers)
-    finite = numbers[~nans & ~infinite]
-    ends = (finite.min(), finite.max()) if finite.size else (None, None)
-    return Summary(*ends, int(nans.sum()), int(infinite.sum()), undefined, values.size)
+    nans = infinities = 0
+    if known.dtype.kind not in "iub":
+        known = known.astype(np.float64)
+        nans, infinities = int(np.isnan(known).sum()), int(np.isinf(known).sum())
+        known = known[np.isfinite(known)]
+    low, high = (known.min(), known.max()) if known.size else (None, None)
+    return Summary(low, high, nans, infinities, undefined, values.size)
 
 
 def range_text(found: Summary) -> str:

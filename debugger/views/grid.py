@@ -76,7 +76,7 @@ def grid(state: GridState, look: Look, width: int, height: int, palette: Palette
     every = states(state).reshape(shape)
     below = _counts(every, width, palette)
     if look.cursor:
-        below.append(_detail(state, look, every))
+        below.append(_detail(state, look))
     raster = raster_of(shape, look, width, max(height - 2 - len(below), 1), False)
     kinds = every.ravel()
     own = np.where(raster.groups < 0, -1, kinds[raster.groups])
@@ -121,10 +121,17 @@ def _counts(every: Any, width: int, palette: Palette) -> list[Line]:
     return lines
 
 
-def _detail(state: GridState, look: Look, every: Any) -> Line:
-    where = Where(every[look.at])
+def _detail(state: GridState, look: Look) -> Line:
+    """All that is known of the instance under the cursor."""
     program = program_at(state.grid, look.at)
-    return [("class:name", f"instance {_triple(program)}"), ("", f" {WORDS[where]}")]
+    x, y, _ = state.grid
+    linear = program[0] + x * (program[1] + y * program[2])
+    found = [WORDS[Where.HERE]] if linear == state.here else []
+    flags = ((state.found, Where.FOUND), (state.partner, Where.PARTNER), (state.done, Where.DONE))
+    found += [WORDS[where] for told, where in flags if told[linear]]
+    if not found:
+        found = [WORDS[Where.WAITING if state.begun[linear] else Where.FRESH]]
+    return [("class:name", f"instance {_triple(program)}"), ("", f" {', '.join(found)}")]
 
 
 def _triple(program: Program) -> str:

@@ -79,7 +79,7 @@ def _wrapped(count: int, look: Look, room: int, columns: int) -> Plane:
     """One axis in rows of a power of two."""
     if columns >= 4:
         columns = 1 << (columns.bit_length() - 1)
-    each = 1 if look.pages else -(-count // (columns * room))
+    each = 1 if look.pages else fold(count, columns * room)
     per = max(min(columns * each, count), 1)
     elements = np.arange(-(-count // per) * per).reshape(-1, per)
     elements[elements >= count] = -1
@@ -93,11 +93,17 @@ def _page(plane: Plane, room: int, columns: int) -> Plane:
     return replace(plane, elements=part, first_row=top, first_column=left)
 
 
+def fold(count: int, most: int) -> int:
+    """How many elements a cell has, if there is room for `most` cells: a power of two, so that cells
+    do not lie across the edges of blocks."""
+    return 1 << max(-(-count // most) - 1, 0).bit_length()
+
+
 def grouped(elements: Any, most: tuple[int, int]) -> tuple[Any, tuple[int, int]]:
     """Cells of a plane, at most so many rows and columns: the elements of each along a last axis
     (-1: none), and how many of each axis a cell has."""
     rows, columns = elements.shape
-    per = (max(1, -(-rows // most[0])), max(1, -(-columns // most[1])))
+    per = (fold(rows, most[0]), fold(columns, most[1]))
     down, across = -(-rows // per[0]), -(-columns // per[1])
     padding = ((0, down * per[0] - rows), (0, across * per[1] - columns))
     full = np.pad(elements, padding, constant_values=-1)

@@ -30,8 +30,8 @@ def source(
     palette: Palette,
     top: int | None = None,
 ) -> Shown:
-    """`height` lines around the cursor, or else the current line; from line `top` on if given.
-    `found`: lines with findings. Spots are line numbers."""
+    """`height` lines with the cursor, or else the current line, among them; from line `top` on, if
+    they are then. `found`: lines with findings. Spots are line numbers."""
     lines = lines_of(place.file)
     if not lines:
         return said(f"the source of {place.file or 'this code'} cannot be read")
@@ -49,9 +49,12 @@ def source(
 
 
 def _first(top: int | None, wanted: int, count: int, height: int) -> int:
-    """The first line that is shown: a third of the height stands above the one that matters."""
-    first = top if top is not None else wanted - height // 3
-    return max(1, min(first, count - height + 1))
+    """The first line that is shown. A view that has to move has a third of its height above the line
+    that matters."""
+    edge = min(2, max(height - 1, 0) // 2)
+    if top is not None and top + edge <= wanted < top + height - edge:
+        return top
+    return max(1, min(wanted - height // 3, count - height + 1))
 
 
 def _marks(file: str, points: Iterable[Breakpoint], palette: Palette) -> dict[int, Fragment]:

@@ -15,15 +15,25 @@ def normalise(x, norm):
 
 @triton.jit
 def project(
-    x_ptr, norm_ptr, w_ptr, out_ptr, M, N, K,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    x_ptr,
+    norm_ptr,
+    w_ptr,
+    out_ptr,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     ks = tl.program_id(2) * BLOCK_K + tl.arange(0, BLOCK_K)
     inside = (rows[:, None] < M) & (columns[None, :] < N)
     norm = tl.load(norm_ptr + rows, mask=rows < M, other=1.0)
-    x = tl.load(x_ptr + rows[:, None] * K + ks[None, :], mask=(rows[:, None] < M) & (ks[None, :] < K))
+    x = tl.load(
+        x_ptr + rows[:, None] * K + ks[None, :], mask=(rows[:, None] < M) & (ks[None, :] < K)
+    )
     x = normalise(x, norm)
     w = tl.load(w_ptr + ks[:, None] * N + columns[None, :], mask=columns[None, :] < N, other=0.0)
     part = tl.dot(x, w)

@@ -1,6 +1,6 @@
 """Makes the pictures of docs/screen.md: the debugger in tmux, keys sent, what is on the terminal as SVG.
 
-    python docs/screens/make.py [NAME ...]        # from the repository's root; needs tmux
+python docs/screens/make.py [NAME ...]        # from the repository's root; needs tmux
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ def svg(text: str, size: tuple[int, int]) -> str:
     look = Look()
     for row, line in enumerate(text.split("\n")[:rows]):
         column = 0
-        for part, look in runs(line, look):
+        for part, found in runs(line, look):
+            look = found
             parts += drawn(part, look, column, row)
             column += sum(wide(c) for c in part)
     return "\n".join([*parts, "</svg>", ""])

@@ -39,6 +39,23 @@ matmul[(1,)](a, b, c, 512, N=32, BLOCK=32)
 #           |          | ^ `+` gives zero for 0.019: what it is made of was rounded
 #           |          |   away (6 elements)
 #
-#     what would give it back, measured by running again with one decision widened:
-#       1. a sum kept in bf16 at examples/precision/bf16_accumulator.py:16: c_ptr 0.00562 -> 0.0023
-#          accumulate in tl.float32: acc = tl.zeros(…, tl.float32), and cast once, at the end
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/bf16_accumulator.py:16:9: `acc` is a sum kept in bf16 by
+#          a loop
+#          gives back 59% of the error of `c_ptr`: max 0.644 -> 0.165, rms 0.127 ->
+#            0.0522
+#          help: acc = tl.zeros(..., tl.float32), added to without .to(...); convert
+#            at the store
+#       2. examples/precision/bf16_accumulator.py:15:13: what is computed here is
+#          rounded to bf16
+#          gives back 5% of the error of `c_ptr`: max 0.644 -> 0.641, rms 0.127 ->
+#            0.121
+#          help: keep it in float32, and convert once, at the store
+#       3. examples/precision/bf16_accumulator.py:14:13: what is computed here is
+#          rounded to bf16
+#          gives back 4% of the error of `c_ptr`: max 0.644 -> 0.644, rms 0.127 ->
+#            0.123
+#          help: keep it in float32, and convert once, at the store
+#       1 other decision would give back less
+#       all of it in float32 at least: `c_ptr` max 0.644 -> 1.23e-05, rms 0.127 ->
+#         2.83e-06

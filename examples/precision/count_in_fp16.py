@@ -24,6 +24,9 @@ counts[(1,)](np.linspace(1, 90001, 16).astype(np.int32), np.zeros(16, np.float32
 #        12 | 0.000182 | tl.store(out_ptr + n, tl.load(x_ptr + n).to(tl.float16))  #…
 #           |          | ^ the cast overflows fp16: 6.6e+04 becomes inf (5 elements)
 #
-#     what would give it back, measured by running again with one decision widened:
-#       1. rounding to fp16 at examples/precision/count_in_fp16.py:12: out_ptr 0.000182 -> 0
-#          keep the value in tl.float32 here, and cast later
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/count_in_fp16.py:12:27: `tl.load(x_ptr + n)` is rounded
+#          to fp16
+#          gives back all of the error of `out_ptr`: NaN or Inf in 5 -> 0 elements,
+#            max 15 -> 0, rms 5.35 -> 0
+#          help: keep float32: tl.load(x_ptr + n) without .to(...)

@@ -29,3 +29,11 @@ normalise[(1,)](np.zeros(16, np.float32), np.zeros(16, np.float32), N=16)
 #        14 |        0 | tl.store(out_ptr + n, 1.0 / tl.sqrt((variance.to(tl.float16…
 #           |          | ^ infinity is born: 1 / 0 = inf, and would be 1e+04 without
 #           |          |   rounding (16 elements)
+#
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/epsilon_in_fp16.py:13:11: `variance * 0 + 1e-08` is
+#          rounded to fp16
+#          gives back all of the error of `out_ptr`: NaN or Inf in 16 -> 0 elements
+#          help: keep float32: variance * 0 + 1e-08 without .to(...)
+#       4 other decisions would give back less
+#       all of it in float32 at least: `out_ptr` NaN or Inf in 16 -> 0 elements

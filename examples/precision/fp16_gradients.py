@@ -28,6 +28,11 @@ gradients[(1,)](p, dp, np.zeros(64, np.float16), N=64)
 #           |          | ^ `*` underflows to zero: 1.9e-09 is too small for fp16 (64
 #           |          |   elements)
 #
-#     what would give it back, measured by running again with one decision widened:
-#       1. arithmetic in fp16 at examples/precision/fp16_gradients.py:13: ds_ptr 1 -> 0
-#          compute in tl.float32: x.to(tl.float32) before it
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/fp16_gradients.py:13:5: `ds_ptr` holds fp16
+#          gives back all of the error of `ds_ptr`: max 9.5e-09 -> 0, rms 3.97e-09 ->
+#            0
+#          help: make `ds_ptr` float32 where the host allocates it, and compute what
+#            is stored in float32
+#       1 other decision would give back less
+#       all of it in float32 at least: `ds_ptr` max 9.5e-09 -> 0, rms 3.97e-09 -> 0

@@ -33,6 +33,9 @@ position_bias[(1,)](random.integers(0, 10**6, 64), weight, np.zeros(64, np.float
 #        15 | 2.89e-08 | tl.store(out_ptr + n, bias.to(tl.float32) * weight)
 #           |          | ^ `*` rounds to fp32, by 0.5 ulps at most
 #
-#     what would give it back, measured by running again with one decision widened:
-#       1. rounding to bf16 at examples/precision/log_times_bf16.py:13: out_ptr 0.00107 -> 3.24e-08
-#          keep the value in tl.float32 here, and cast later
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/log_times_bf16.py:13:12: `bias` is rounded to bf16
+#          gives back all of the error of `out_ptr`: max 0.0402 -> 1.25e-06, rms
+#            0.0128 -> 3.85e-07
+#          help: keep float32: bias without .to(...)
+#       2 other decisions would give back less

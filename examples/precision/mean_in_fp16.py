@@ -29,3 +29,10 @@ mean[(1,)](np.full(1024, 100, np.float16), np.zeros(1, np.float16), N=1024)
 #        17 |        0 | tl.store(out_ptr, tl.reduce(x, 0, total) / N)  # here: over…
 #           |          | ^ the reduction overflows fp16: 1.02e+05 becomes inf (1
 #           |          |   element)
+#
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/mean_in_fp16.py:17:23: a sum over `x` kept in fp16
+#          gives back all of the error of `out_ptr`: NaN or Inf in 1 -> 0 elements
+#          help: tl.reduce(x.to(tl.float32), 0, total)
+#       2 other decisions would give back less
+#       all of it in float32 at least: `out_ptr` NaN or Inf in 1 -> 0 elements

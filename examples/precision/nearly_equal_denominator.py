@@ -31,6 +31,10 @@ slope[(1,)](x, x + np.float32(2e-5), np.zeros(16, np.float32), N=16)
 #        14 | 2.46e-08 | tl.store(out_ptr + n, 1.0 / width)
 #           |          | ^ `/` rounds to fp32, by 0.5 ulps at most
 #
-#     what would give it back, measured by running again with one decision widened:
-#       1. arithmetic in fp32 at examples/precision/nearly_equal_denominator.py:13: out_ptr 0.00223 -> 2.4e-08
-#          compute in tl.float64: x.to(tl.float64) before it
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/nearly_equal_denominator.py:13:13: this line computes in
+#          fp32
+#          gives back all of the error of `out_ptr`: max 76.3 -> 0.000593, rms 29.9 ->
+#            0.000293
+#          help: another formula, or tl.float64 for this line
+#       1 other decision would give back less

@@ -9,7 +9,7 @@ import triton.language as tl
 @triton.jit
 def rotary(inverse_ptr, out_ptr, POSITION, N: tl.constexpr):
     n = tl.arange(0, N)
-    angle = POSITION.to(tl.float32) * tl.load(inverse_ptr + n)  # here: rounding to fp32
+    angle = POSITION.to(tl.float32) * tl.load(inverse_ptr + n)  # here: rounds to fp32
     tl.store(out_ptr + n, tl.sin(angle))
 
 
@@ -28,6 +28,9 @@ rotary[(1,)](inverse, np.zeros(16, np.float32), 1_000_003, N=16)
 #        13 | 1.79e-08 | tl.store(out_ptr + n, tl.sin(angle))
 #           |          | ^ `sin` rounds to fp32, by 0.7 ulps at most
 #
-#     what would give it back, measured by running again with one decision widened:
-#       1. rounding to fp32 at examples/precision/rotary_angle.py:12: out_ptr 0.00401 -> 2.35e-08
-#          keep the value in tl.float64 here, and cast later
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/rotary_angle.py:12:13: this line computes in fp32
+#          gives back all of the error of `out_ptr`: max 0.00941 -> 2.98e-08, rms
+#            0.00269 -> 1.58e-08
+#          help: another formula, or tl.float64 for this line
+#       1 other decision would give back less

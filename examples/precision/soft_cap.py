@@ -31,3 +31,14 @@ soft_cap[(1,)](np.linspace(0, 3000, 16, dtype=np.float32), np.zeros(16, np.float
 #           |          |   elements)
 #        14 | 3.57e-08 | tl.store(out_ptr + n, CAP * (up - down) / (up + down))  # h…
 #           |          | ^ NaN is born: inf / inf = NaN (7 elements)
+#
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/soft_cap.py:12:9: this line computes in fp32
+#          gives back all of the error of `out_ptr`: NaN or Inf in 7 -> 0 elements,
+#            max 8.24e-08 -> 8.24e-08, rms 2.13e-08 -> 2.13e-08
+#          help: another formula, or tl.float64 for this line
+#       2. examples/precision/soft_cap.py:13:27: this line computes in fp32
+#          gives back all of the error of `out_ptr`: NaN or Inf in 7 -> 0 elements,
+#            max 8.24e-08 -> 8.24e-08, rms 2.13e-08 -> 2.13e-08
+#          help: another formula, or tl.float64 for this line
+#       1 other decision would give back less

@@ -32,8 +32,24 @@ variance[(1,)](random.normal(1000, 1, 1024).astype(np.float32), np.zeros(1, np.f
 #           |          | ^ cancellation: 1e+06 - 1e+06 = 0.938 loses 20 bits: what
 #           |          |   was rounded before stands in the first places (1 element)
 #
-#     what would give it back, measured by running again with one decision widened:
-#       1. arithmetic in fp32 at examples/precision/variance.py:14: out_ptr 0.00743 -> 0.00448
-#          compute in tl.float64: x.to(tl.float64) before it
-#       2. a sum kept in fp32 at examples/precision/variance.py:13: out_ptr 0.00743 -> 0.00585
-#          accumulate in tl.float64: acc = tl.zeros(…, tl.float64), and cast once, at the end
+#     what would give it back: the launch run again, one decision taken otherwise
+#       1. examples/precision/variance.py:12:12: a sum over `x` kept in fp32
+#          gives back 79% of the error of `out_ptr`: max 0.00702 -> 0.00149, rms
+#            0.00702 -> 0.00149
+#          help: tl.sum(x.to(tl.float64), 0)
+#       2. examples/precision/variance.py:12:12: this line computes in fp32
+#          gives back 40% of the error of `out_ptr`: max 0.00702 -> 0.00423, rms
+#            0.00702 -> 0.00423
+#          help: another formula, or tl.float64 for this line
+#       3. examples/precision/variance.py:14:23: this line computes in fp32
+#          gives back 40% of the error of `out_ptr`: max 0.00702 -> 0.00423, rms
+#            0.00702 -> 0.00423
+#          help: another formula, or tl.float64 for this line
+#       4. examples/precision/variance.py:13:14: a sum over `x * x` kept in fp32
+#          gives back 24% of the error of `out_ptr`: max 0.00702 -> 0.00531, rms
+#            0.00702 -> 0.00531
+#          help: tl.sum((x * x).to(tl.float64), 0)
+#       5. examples/precision/variance.py:13:14: this line computes in fp32
+#          gives back 21% of the error of `out_ptr`: max 0.00702 -> 0.00553, rms
+#            0.00702 -> 0.00553
+#          help: another formula, or tl.float64 for this line

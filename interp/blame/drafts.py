@@ -34,6 +34,7 @@ class Draft:
     turns: tuple[Turn, ...] = ()
     took: int = 0
     left_out: int = 0
+    result: int | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
     operands: list[tuple[Draft, Role]] = field(default_factory=list)
     cost: int = 1 << 30
@@ -104,7 +105,7 @@ def _link(draft: Draft, made: dict[int, Link]) -> Link:
         draft.program, draft.element, draft.value, draft.type_text,
         tuple([made[id(operand)] for operand, _ in draft.operands]),
         tuple([role for _, role in draft.operands]), draft.note, draft.name, draft.place,
-        draft.turns, draft.took, draft.left_out, draft.attributes,
+        draft.turns, draft.took, draft.left_out, draft.result, draft.attributes,
     )  # fmt: skip
 
 

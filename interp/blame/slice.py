@@ -115,6 +115,8 @@ class Slice:
                 node.site, node.tape.program, ("value", node, x.index, index),
                 turns=node.turns, attributes=node.attributes,
             )  # fmt: skip
+            if len(node.results or ()) > 1:
+                found.result = x.index
             if not node.operands:
                 found.about = None
         return found

@@ -19,7 +19,7 @@ from blockstep.interp.forms import Affine, Uniform
 from blockstep.language.op import Op
 from blockstep.language.value import tensor
 
-MOST_BYTES = 1 << 28
+MOST_BYTES = 1 << 27
 _OVERHEAD = 64  # bytes of a value in compact form
 
 

@@ -114,6 +114,7 @@ class Decoder(Operands):
         made.polls = survey.polls(statements)
         made.partial_barriers = survey.partial_barriers(statements)
         made.by_order = survey.by_order(statements)
+        made.bulk_writes = survey.bulk_writes(statements)
         made.products = survey.products(statements)
         made.origins = origins(statements, made.layout)
         made.slots = len(self._slots) + 1

@@ -24,6 +24,7 @@ from blockstep.interp.ptx.decode import decoded, decoded_for_host
 from blockstep.interp.ptx.divergence import Scheduler
 from blockstep.interp.ptx.faults import NOWHERE, NotSupported, Report
 from blockstep.interp.ptx.isa.registry import WIDTH
+from blockstep.interp.ptx.judging.bulk_writes import BulkWrites
 from blockstep.interp.ptx.judging.ordered import OrderedRaces
 from blockstep.interp.ptx.judging.provenance import allowed
 from blockstep.interp.ptx.layout import nbytes
@@ -60,7 +61,7 @@ def run_ptx(
     """Run a kernel. `grid` counts CTAs, `shared` is dynamic shared memory in bytes. Faults go into
     `report`, which a caller who wants them after a Trap passes.
 
-    `judged=False` looks for no races in shared memory; `watchers` hear of every access.
+    `judged=False` looks for no races in shared memory, or with the copy engine; `watchers` hear of every access.
     `compiled` runs stretches of instructions that only compute as host code, which LLVM makes; so
     does BLOCKSTEP_HOST_CODE=1 in the environment where it is None.
     Raises Malformed and NotSupported for text that cannot be run, Trap where the kernel cannot go on (the fault is in the report too)."""
@@ -72,7 +73,7 @@ def run_ptx(
     sizes = _dim3(grid), _dim3(block), _cluster(program, cluster)
     if any(n % c for n, c in zip(sizes[0], sizes[2], strict=True)):
         raise ValueError(f"a grid of {sizes[0]} CTAs is not made of clusters of {sizes[2]}")
-    told: list[Watcher] = [*([_races(program)] if judged else []), *watchers]
+    told: list[Watcher] = [*(_races(program) if judged else ()), *watchers]
     with arena(), np.errstate(all="ignore"):
         _run(launch, sizes, shared, seed, told, batch_threads)
     return report
@@ -118,9 +119,10 @@ def _batch_size(
     return -(-wanted // together) * together
 
 
-def _races(program: Program) -> Watcher:
-    """Who judges races in shared memory."""
-    return OrderedRaces(program) if program.by_order else SharedRaces(program)
+def _races(program: Program) -> list[Watcher]:
+    """Who judges races in shared memory, and with what the copy engine writes."""
+    shared = OrderedRaces(program) if program.by_order else SharedRaces(program)
+    return [shared, BulkWrites()] if program.bulk_writes else [shared]
 
 
 def _dim3(sizes: Sequence[int]) -> Dim3:

@@ -77,5 +77,6 @@ class Program:
     tables: bool = False  # it may take addresses from memory
     partial_barriers: bool = False  # it orders threads by other means than whole-CTA barriers
     by_order: bool = False  # races of it are judged by happens-before
+    bulk_writes: bool = False  # the copy engine writes global memory for it
     products: bool = False  # it has wgmma
     origins: dict[int, Origins] = field(default_factory=dict)  # of addresses, by line

@@ -73,6 +73,15 @@ def _own_way(i: Instruction) -> bool:
     )
 
 
+def bulk_writes(statements: Sequence[Statement]) -> bool:
+    """Whether the copy engine writes global memory."""
+    return any(
+        s.instruction.opcode == "cp"
+        and {"bulk", "global", "bulk_group"} <= set(s.instruction.modifiers)
+        for s in statements
+    )
+
+
 def products(statements: Sequence[Statement]) -> bool:
     """Whether wgmma reads shared memory."""
     return any(s.instruction.opcode == "wgmma" for s in statements)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from blockstep.interp.shadows.grid import ShadowMachine
 from blockstep.interp.shadows.memory import ShadowMemory
 from blockstep.interp.shadows.records import OutputRecord, ShadowResult
 from blockstep.interp.shadows.tally import Tally
-from blockstep.interp.shadows.widening import Decision, RoundedMachine
 from blockstep.ir import Function
 
 FEW = 1 << 14
@@ -37,70 +35,6 @@ def on_grid(
         views = [v for v in arguments.values() if isinstance(v, View)]
         total = grid[0] * grid[1] * grid[2]
         return result(function.name, machine.tally, machine.shadows, views, total, machine.measured)
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """A decision, and the error of an output (relative, root mean square) with it and without it."""
-
-    decision: Decision
-    output: str
-    before: float
-    after: float
-
-    @property
-    def gain(self) -> float:
-        """The share of the error that goes without the decision."""
-        return 1 - self.after / self.before if self.before else 0.0
-
-
-MOST = 12  # decisions that are tried
-
-
-def costs(
-    function: Function, plan: Plan, arguments: Mapping[str, Any], grid: tuple[int, int, int],
-    truth: ShadowResult, share: float, restore: Callable[[], None],
-) -> list[Cost]:  # fmt: skip
-    """What each decision costs, the dearest first. `truth` is the launch with exact shadows, of the same
-    share; `restore` puts memory back after each run."""
-
-    def errors(without: Any) -> tuple[dict[str, float], RoundedMachine]:
-        machine = RoundedMachine(function, plan, grid, dict(arguments), UNJUDGED, without=without)
-        machine.run_some(share)
-        restore()
-        found = {}
-        for view in arguments.values():
-            if isinstance(view, View) and view.name in truth.outputs:
-                _, shadow = machine.shadows.of_view(view)
-                found[view.name] = _distance(shadow, truth.outputs[view.name].shadow)
-        return found, machine
-
-    restore()
-    with_all, machine = errors(None)
-    likely = {(r.span.file, r.span.line) for r in truth.lines}
-    chosen = [d for d in machine.seen.values() if (d.file, d.line) in likely]
-    chosen.sort(key=lambda d: -_introduced(truth, d))
-    found = []
-    for decision in chosen[:MOST]:
-        without, _ = errors(decision.key)
-        for name, before in with_all.items():
-            found.append(Cost(decision, name, before, without.get(name, before)))
-    return sorted(found, key=lambda c: -c.gain)
-
-
-def _introduced(truth: ShadowResult, decision: Decision) -> float:
-    here = [r for r in truth.lines if (r.span.file, r.span.line) == (decision.file, decision.line)]
-    return max((r.introduced for r in here), default=0.0)
-
-
-def _distance(found: Any, right: Any) -> float:
-    """The root mean square of the error over that of what is right."""
-    if found.shape != right.shape or not right.size:
-        return 0.0
-    fine = np.isfinite(found) & np.isfinite(right)
-    size = float(np.sqrt(np.mean(np.where(fine, right, 0.0) ** 2)))
-    off = float(np.sqrt(np.mean(np.where(fine, found - right, 0.0) ** 2)))
-    return off / size if size else 0.0
 
 
 def share_of(function: Function, grid: tuple[int, int, int]) -> float:
@@ -170,4 +104,4 @@ def _compare(made: OutputRecord, kind: Any) -> None:
     made.relative = float((seen.error_squares / seen.squares) ** 0.5) if seen.squares else 0.0
 
 
-__all__ = ["Cost", "costs", "on_grid", "result", "share_of"]
+__all__ = ["on_grid", "result", "share_of"]

@@ -62,7 +62,7 @@ def test_passes_keep_the_bits_of_a_loop_of_products(name: str) -> None:
 
 
 @triton.jit
-def summed(x, out_ptr, rows, turns, BM: tl.constexpr, BN: tl.constexpr, OP: tl.constexpr):
+def summed(x, out_ptr, rows, column, turns, BM: tl.constexpr, BN: tl.constexpr, OP: tl.constexpr):
     """Blocks that overlap, from several program instances and turns."""
     out = tl.make_tensor_descriptor(out_ptr, [rows, BN], [BN, 1], [BM, BN])
     i = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
@@ -71,13 +71,13 @@ def summed(x, out_ptr, rows, turns, BM: tl.constexpr, BN: tl.constexpr, OP: tl.c
         if OP == "max":
             out.atomic_max([row, 0], tl.load(x + i) + k)
         else:
-            out.atomic_add([row, -8], tl.load(x + i) + k)
+            out.atomic_add([row, column], tl.load(x + i) + k)
 
 
 @pytest.mark.parametrize("op", ["add", "max"])
 def test_passes_keep_the_bits_of_blocks_that_are_combined_with_memory(op: str) -> None:
     x, out = np.arange(8 * 16, dtype=np.int32), np.zeros((30, 16), np.int32)
-    stages = placed_agree(summed, (3,), x, out, 30, 4, 8, 16, op)
+    stages = placed_agree(summed, (3,), x, out, 30, -8, 4, 8, 16, op)
     assert any("tensor_reduce" in stage.text for stage in stages if stage.name == "stores")
 
 

@@ -89,7 +89,7 @@ def equal(x: Any, y: Any) -> bool:
     x, y = np.asarray(x), np.asarray(y)
     if x.dtype.kind not in "biu" and np.isnan(x) and np.isnan(y):
         return True
-    return x.tobytes() == y.tobytes()
+    return bool(x.tobytes() == y.tobytes())
 
 
 def check_links(chain: Chain) -> int:

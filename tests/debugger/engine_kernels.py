@@ -86,3 +86,20 @@ def halting(x_ptr):
     if i == 2:
         breakpoint()
     tl.store(x_ptr + i, x + 1)
+
+
+@triton.jit
+def summing(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    y = x * 2.0
+    z = (y + 1e6) - 1e6
+    tl.store(out_ptr + offs, z)
+
+
+@triton.jit
+def scattering(x_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK) * 1000 + tl.program_id(0)
+    for k in range(3):
+        x = tl.load(x_ptr + offs)
+        tl.store(x_ptr + offs, x * 2 + k, mask=offs < 3500)

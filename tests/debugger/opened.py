@@ -59,6 +59,22 @@ def roots(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + offs, root)
 
 
+@triton.jit
+def cancel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    large = x + 1024.0  #! sum
+    small = large - 1024.0  #! difference
+    tl.store(out_ptr + offs, small * 2.0)
+
+
+def cancelling() -> Launch:
+    """Element 2 of program instance 1 is lost in a sum."""
+    x = np.ones(16, np.float32)
+    x[10] = 1e-5
+    return take(cancel, (x, np.zeros(16, np.float32)), {"BLOCK": 8}, (2,))
+
+
 def scaling(n: int = 20) -> Launch:
     """Three program instances of eight elements."""
     x, out = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
@@ -83,9 +99,19 @@ def rooting() -> Launch:
     return take(roots, (x, np.zeros(16, np.float32)), {"BLOCK": 8}, (2,))
 
 
+_sessions: list[Session] = []
+
+
+def close_all() -> None:
+    """Ends what a test has opened."""
+    while _sessions:
+        _sessions.pop().close()
+
+
 def opened(launch: Launch, program: Any = None) -> Commands:
     """A prompt that stands at the first line of a program instance."""
     commands = Commands(Session(launch))
+    _sessions.append(commands.session)
     commands.first = program
     commands.arrived(commands.session.start(program))
     return commands

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import inspect
 import json
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from blockstep.debugger.blame import accesses, as_json, blame
-from blockstep.diagnostics.blame import blame_text
+from blockstep.debugger.blame import accesses, as_json, blame, following
+from blockstep.diagnostics.blame import blame_text, who_text
 from blockstep.findings.blame import Chain, Link
+from blockstep.interp.blame.tape import Tape
 from blockstep.runtime.descriptor import TensorDescriptor
 from blockstep.runtime.ladder.launch import Launch, take
 from tests.debugger import blamed_kernels as kernels
+from tests.debugger import entropy
 from tests.debugger.blaming import check_links
 
 
@@ -291,3 +294,33 @@ def test_what_is_asked_about_must_exist() -> None:
         blame(launch, "out_ptr", (0, 0))
     with pytest.raises(IndexError, match=r"out_ptr\[4\] is outside"):
         accesses(launch, "out_ptr", (4,))
+
+
+def test_an_instance_runs_again_for_values_that_were_let_go_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(32, 512)).astype(np.float16), rng.normal(size=(512, 32))
+    args = a, b.astype(np.float16), np.zeros((32, 32), np.float32), 512
+    launch = launched(kernels.product, *args, N=32, BK=16)
+    wanted = as_json(blame(launch, "c_ptr", (3, 5)))
+    made = Tape.__init__
+
+    def small(self: Tape, program: Any, until: int | None = None, limit: int = 1 << 17) -> None:
+        made(self, program, until, limit)
+
+    monkeypatch.setattr(Tape, "__init__", small)
+    assert as_json(blame(launch, "c_ptr", (3, 5))) == wanted
+    monkeypatch.setattr(following, "MOST_WINDOWS", 1)
+    cut = blame(launch, "c_ptr", (3, 5))
+    assert cut.more and cut.links < len(wanted["links"])
+    check_links(cut)
+
+
+def test_the_documented_example_is_true() -> None:
+    docs = (Path(__file__).parent.parent.parent / "docs" / "blame.md").read_text()
+    for text in (
+        blame_text(blame(entropy.launch, "out_ptr", (1,))),
+        who_text(accesses(entropy.launch, "p_ptr", (1, 2))),
+    ):
+        assert "".join(f"    {line}\n" for line in text.splitlines()) in docs

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from blockstep.debugger.commands.commands import Commands
 from blockstep.debugger.commands.reply import Refused, Then
 from blockstep.debugger.moments import Reason
 from tests.debugger.opened import (
+    cancelling,
     line,
     line_of,
     opened,
@@ -21,11 +20,9 @@ from tests.debugger.opened import (
 
 
 @pytest.fixture
-def at_scale() -> Iterator[Commands]:
+def at_scale() -> Commands:
     """In program instance (1, 0, 0) of three."""
-    commands = opened(scaling(), (1, 0, 0))
-    yield commands
-    commands.session.close()
+    return opened(scaling(), (1, 0, 0))
 
 
 def said(commands: Commands, *lines: str) -> str:
@@ -73,7 +70,6 @@ def test_until_leaves_a_loop() -> None:
     assert line(commands) in (line_of("body"), line_of("after"))
     said(commands, f"until {line_of('after')}")
     assert line(commands) == line_of("after")
-    commands.session.close()
 
 
 def test_a_step_within_one_function_says_the_line_only(at_scale: Commands) -> None:
@@ -115,7 +111,7 @@ def test_going_back_undoes_memory(at_scale: Commands) -> None:
 
 
 def test_a_place_of_the_record_can_be_returned_to(at_scale: Commands) -> None:
-    assert said(at_scale, "n", "n", "position") == "line 2 of 3 recorded"
+    assert said(at_scale, "n", "n", "position") == "line 2 of this run"
     said(at_scale, "finish", "position 2")
     assert line(at_scale) == line_of("load")
 
@@ -134,7 +130,6 @@ def test_a_breakpoint_takes_a_line_a_function_a_condition_and_an_instance() -> N
     assert "breakpoint 1" in said(commands, "c")
     assert commands.stopped.program == (2, 0, 0)
     assert "no breakpoint or watch 3" in refused(commands, "disable 3")
-    commands.session.close()
 
 
 def test_a_breakpoint_on_a_line_without_code_moves_to_the_next_one(at_scale: Commands) -> None:
@@ -176,7 +171,6 @@ def test_the_first_nan_is_caught_with_its_operands() -> None:
     assert text.startswith(
         "the first NaN of program instance (1, 0, 0): sqrt of -1.0 at element (3,)"
     )
-    commands.session.close()
 
 
 def test_reverse_continue_nan_goes_back_to_the_birth_and_keeps_what_was_set() -> None:
@@ -184,7 +178,6 @@ def test_reverse_continue_nan_goes_back_to_the_birth_and_keeps_what_was_set() ->
     said(commands, "watch out_ptr[11]", "c")
     assert "sqrt of -1.0" in said(commands, "reverse-continue nan")
     assert (line(commands), len(commands.session.points.watches)) == (line_of("root"), 1)
-    commands.session.close()
 
 
 def test_where_no_nan_was_born_the_session_stays(at_scale: Commands) -> None:
@@ -202,7 +195,18 @@ def test_a_finding_stops_in_the_middle_of_its_line() -> None:
     assert commands.run_line("info grid").data["grid"]["done"] == 1
     said(commands, "uncatch finding")
     assert said(commands, "c").startswith("the launch is over")
-    commands.session.close()
+
+
+def test_an_operation_whose_error_passes_a_bound_is_caught_with_the_right_value() -> None:
+    commands = opened(cancelling(), (1, 0, 0))
+    said(commands, "next", "next")
+    assert said(commands, "catch error > 100").endswith("error > 100 ulps")
+    assert line(commands) == line_of("sum")  # where it stood
+    text = said(commands, "continue")
+    assert text.startswith("sub is off by ")
+    assert "at element (2,): 0, and 9.99999975e-06 without rounding" in text
+    assert line(commands) == line_of("difference")
+    assert said(commands, "continue").startswith("the launch is over")
 
 
 def test_what_can_be_caught_is_told(at_scale: Commands) -> None:

@@ -288,3 +288,61 @@ def test_two_runs_of_one_seed_are_the_same(opened: Opened) -> None:
                 stop = session.step()
             walks.append(walk)
         assert walks[0] == walks[1]
+
+
+def test_breakpoint_in_a_kernel_stops_the_session_at_the_next_line(opened: Opened) -> None:
+    x = np.zeros(4, np.float32)
+    session = opened(kernels.halting, (x,), (4,))
+    stop = session.run()
+    assert (stop.reason, stop.detail, stop.program) == (Reason.BREAKPOINT, None, (2, 0, 0))
+    assert text_of(stop) == "tl.store(x_ptr + i, x + 1)"
+    assert session.cont().reason is Reason.END
+    assert session.reverse_continue().program == (2, 0, 0)
+    assert session.array("x_ptr").tolist() == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_operation_whose_error_passes_the_bound(opened: Opened, late: bool) -> None:
+    x = np.full(16, 0.1, np.float32)
+    session = opened(kernels.summing, (x, x.copy()), (1,), {"BLOCK": 16})
+    session.points.error = None if late else 4.0
+    session.start()
+    session.next()
+    session.points.error = 4.0
+    stop = session.cont()
+    assert (stop.reason, text_of(stop)) == (Reason.ERROR, "z = (y + 1e6) - 1e6")
+    assert (stop.detail.op, stop.detail.program) == ("sub", (0, 0, 0))
+    assert stop.detail.ulps > 1000
+    assert session.cont().reason is Reason.END
+    session.points.error = None
+    assert session.reverse_continue().reason is Reason.BEGIN
+
+
+def test_lines_have_numbers_that_events_do_not_move(opened: Opened) -> None:
+    session = opened(total, (np.zeros(4, np.float32),), (4,))
+    stop = session.run()
+    assert stop.reason is Reason.FINDING
+    number, text = session.lines, text_of(stop)
+    for there in (20, 1, number):
+        stop = session.to_line(there)
+        assert session.lines == min(there, 16)
+    assert text_of(stop) == text
+    assert session.to_line(99).reason is Reason.END
+
+
+def test_the_history_is_bounded_and_says_what_it_takes(opened: Opened) -> None:
+    x = np.ones(4096, np.float32)
+    args = (x, x.copy(), 4096)
+    session = opened(kernels.nested, args, (1,), {"BLOCK": 4096}, limit=1 << 20)
+    session.run()
+    history = session.history
+    held = {
+        id(v): v for m in history.moments for v in m.top.locals.values() if hasattr(v, "handle")
+    }
+    blocks = sum(v.handle.nbytes for v in held.values())
+    assert blocks + history.log.nbytes <= history.bytes <= history.limit
+    assert history.first == 0
+    small = opened(kernels.nested, args, (1,), {"BLOCK": 4096}, limit=100_000)
+    small.run()
+    assert small.history.first > 0
+    assert len(small.history.moments) >= 8

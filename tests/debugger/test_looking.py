@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from blockstep.debugger.commands.commands import Commands
@@ -13,12 +11,11 @@ from tests.debugger.test_commands import refused, said
 
 
 @pytest.fixture
-def at_store() -> Iterator[Commands]:
+def at_store() -> Commands:
     """Before the store of the last program instance, where 4 of 8 elements are masked off."""
     commands = opened(scaling(), (2, 0, 0))
     said(commands, "next 4")
-    yield commands
-    commands.session.close()
+    return commands
 
 
 def test_print_shows_type_values_and_undefined_elements(at_store: Commands) -> None:

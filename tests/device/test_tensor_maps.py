@@ -2,7 +2,8 @@
 
     python -m pytest tests/device/test_tensor_maps.py
     python -m pytest -p tests.device.on_gpu tests/ptx/test_tensor_stores.py \\
-        tests/ptx/test_tensor_maps.py tests/ops/test_descriptors.py
+        tests/ptx/test_stores_beside_engine.py tests/ptx/test_tensor_maps.py \\
+        tests/ops/test_descriptors.py
 
 The second also runs every launch of those tests there, and compares bits.
 """
@@ -16,6 +17,9 @@ import pytest
 
 from blockstep.runtime.gpu.driver import present
 from tests.agreement.loops_of_products import grouped, persistent
+from tests.ptx.test_stores_beside_engine import AT, PLACES, mixed, read_back, sums
+from tests.ptx.test_stores_beside_engine import combined as combined_at
+from tests.ptx.test_stores_beside_engine import ranked as ranked_at
 from tests.ptx.test_tensor_maps import product
 from tests.ptx.test_tensor_stores import combined, fragment, over, ranked
 
@@ -95,6 +99,74 @@ def test_blocks_of_one_to_five_axes(shape: Any, block: Any, at: Any, dtype: str)
     assert np.array_equal(out.cpu().numpy(), expected)
 
 
+def placed(out: Any, block: Any, at: Any) -> Any:
+    """`out` with a block in it, as far as it is inside."""
+    for place in np.ndindex(block.shape):
+        there = tuple(n + a for n, a in zip(place, at, strict=True))
+        if all(0 <= n < m for n, m in zip(there, out.shape, strict=True)):
+            out[there] = block[place]
+    return out
+
+
+@pytest.mark.parametrize(("shape", "block", "at"), PLACES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize("ctas", [1, 2])
+def test_places_that_the_engine_does_not_take(
+    shape: Any, block: Any, at: Any, dtype: str, ctas: int
+) -> None:
+    n, kind = int(np.prod(block)), getattr(torch, dtype)
+    x, out = torch.arange(n, device="cuda").to(kind), torch.zeros(shape, device="cuda", dtype=kind)
+    told = {"SHAPE": shape, "STRIDES": out.stride(), "BLOCK": block, "N": n, "num_ctas": ctas}
+    ranked_at[(1,)](x, out, at, **told)
+    expected = placed(np.zeros(shape, dtype), x.cpu().numpy().reshape(block), at)
+    assert np.array_equal(out.cpu().numpy(), expected)
+
+
+@pytest.mark.parametrize("op", ["add", "min", "max"])
+@pytest.mark.parametrize("dtype", ["int32", "float16", "bfloat16"])
+@pytest.mark.parametrize("at", [(-5, 16), (2, 3), (-4, -3)], ids=str)
+def test_blocks_are_combined_where_the_engine_does_not(op: str, dtype: str, at: Any) -> None:
+    kind = getattr(torch, dtype)
+    x = torch.randint(0, 9, (8, 16), device="cuda").to(kind)
+    out = torch.randint(0, 9, (400, 32), device="cuda").to(kind)
+    combine: Any = {"add": torch.add, "min": torch.minimum, "max": torch.maximum}[op]
+    expected, block = out.cpu().clone(), x.cpu()
+    for program in range(90):
+        top, left = at[0] + 4 * program, at[1]
+        rows, columns = slice(max(top, 0), top + 8), slice(max(left, 0), left + 16)
+        part = block[max(-top, 0) :, max(-left, 0) :]
+        expected[rows, columns] = combine(expected[rows, columns], part)
+    combined_at[(90,)](x, out, None, *at, 400, 32, BM=8, BN=16, OP=op)
+    assert torch.equal(out.cpu(), expected)
+
+
+@pytest.mark.parametrize("ctas", [1, 2])
+def test_what_lanes_and_the_engine_write_is_written_in_turn(ctas: int) -> None:
+    rng = np.random.default_rng(1)
+    x, at = rng.integers(0, 99, 64 * len(AT)).astype(np.int32), torch.from_numpy(AT).cuda()
+    expected = np.zeros(400, np.int32)
+    for block, first in zip(np.sort(x.reshape(-1, 64)), AT.tolist(), strict=True):
+        placed(expected, block, (first,))
+    for _ in range(50):
+        out = torch.zeros(400, device="cuda", dtype=torch.int32)
+        told = {"BLOCK": 64, "num_ctas": ctas}
+        mixed[(1,)](torch.from_numpy(x).cuda(), at, out, 400, len(AT), **told)
+        assert np.array_equal(out.cpu().numpy(), expected)
+
+
+@pytest.mark.parametrize("kernel", [read_back, sums], ids=["read back", "sums"])
+def test_both_ways_of_a_loop_give_what_the_grid_machine_gives(kernel: Any) -> None:
+    import blockstep
+
+    rng = np.random.default_rng(2)
+    x, out = rng.integers(0, 99, 64 * len(AT)).astype(np.int32), np.zeros(400, np.int32)
+    near = [torch.from_numpy(array.copy()).cuda() for array in (x, AT, out)]
+    kernel[(1,)](*near, 400, len(AT), BLOCK=64)
+    with blockstep.machine("grid"):
+        kernel[(1,)](x, AT, out, 400, len(AT), BLOCK=64)
+    assert np.array_equal(near[2].cpu().numpy(), out)
+
+
 @pytest.mark.parametrize("columns", [16, 32, 64, 128, 256])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_fragments_of_any_width(columns: int, dtype: str) -> None:
@@ -125,7 +197,7 @@ def test_blocks_are_combined_with_memory(op: str, dtype: str, passed: bool) -> N
     }[op]  # fmt: skip
     for program in range(999):
         rows = slice(4 * program, 4 * program + 8)
-        expected[rows, 4:20] = combine(expected[rows, 4:20], x.cpu())
+        expected[rows, 8:24] = combine(expected[rows, 8:24], x.cpu())
     desc = TensorDescriptor.from_tensor(out, [8, 16]) if passed else None
     combined[(999,)](x, out, desc, 4000, 32, BM=8, BN=16, OP=op)
     assert torch.equal(out.cpu(), expected)

@@ -57,6 +57,7 @@ def stored(kind: Any, shape: Any, block: Any, at: Any) -> Outcome:
 def test_blocks_of_one_to_five_axes(shape: Any, block: Any, at: Any) -> None:
     one = stored(np.float32, shape, block, at)
     by_engine = max(block[1:-1], default=0) <= 256  # else boxes do not follow each other
+    by_engine &= min(at) >= 0 and at[-1] % 4 == 0  # else the engine does not take the place
     assert (f"cp.async.bulk.tensor.{len(shape)}d.global" in one.text) == by_engine
 
 
@@ -64,7 +65,7 @@ def test_blocks_of_one_to_five_axes(shape: Any, block: Any, at: Any) -> None:
     "kind", [np.int8, np.uint8, np.int16, np.float16, BF16, np.uint32, np.float64, np.int64]
 )
 def test_every_element_type(kind: Any) -> None:
-    assert "bulk.tensor" in stored(kind, (20, 48), (16, 32), (7, 20)).text
+    assert "bulk.tensor" in stored(kind, (20, 48), (16, 32), (7, 32)).text
 
 
 @triton.jit
@@ -167,7 +168,7 @@ def test_a_missing_wait_for_shared_memory_is_found() -> None:
 
 def test_a_missing_fence_before_the_engine_reads_shared_memory_is_found() -> None:
     kernel = loop()
-    (text,) = mutants(kernel.text, r"\s*fence\.proxy\.async")
+    (text,) = mutants(kernel.text, r"\s*fence\.proxy\.async\.shared")
     kernel.text = text
     assert set(judged(kernel)) == {"async"}
 
@@ -197,17 +198,17 @@ def combined(x_ptr, out_ptr, desc, M, N, BM: tl.constexpr, BN: tl.constexpr, OP:
     x = tl.load(x_ptr + i)
     row = tl.program_id(0) * (BM // 2)
     if OP == "add":
-        out.atomic_add([row, 4], x)
+        out.atomic_add([row, 8], x)
     elif OP == "min":
-        out.atomic_min([row, 4], x)
+        out.atomic_min([row, 8], x)
     elif OP == "max":
-        out.atomic_max([row, 4], x)
+        out.atomic_max([row, 8], x)
     elif OP == "and":
-        out.atomic_and([row, 4], x)
+        out.atomic_and([row, 8], x)
     elif OP == "or":
-        out.atomic_or([row, 4], x)
+        out.atomic_or([row, 8], x)
     else:
-        out.atomic_xor([row, 4], x)
+        out.atomic_xor([row, 8], x)
 
 
 FLOATS = [np.float16, BF16]
@@ -228,4 +229,5 @@ def test_blocks_are_combined_with_memory(op: str, kind: Any, passed: bool) -> No
     desc = TensorDescriptor.from_tensor(out, [8, 16]) if passed else None
     one = run(combined, (3,), x, out, desc, 14, 32, BM=8, BN=16, OP=op)
     assert f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{op}.bulk_group" in one.text
-    assert "atom" not in one.text and "red.global" not in one.text
+    # One for the lanes, in a loop over the elements of a block that the engine does not take.
+    assert len(re.findall(r"\batom[.a-z]*\.gpu", one.text)) == 1 and "red.global" not in one.text

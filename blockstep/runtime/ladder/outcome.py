@@ -120,6 +120,11 @@ class Climb:
                 return one
         raise KeyError(rung)
 
+    def _repr_html_(self) -> str:
+        from blockstep.page.notebook import of_climb
+
+        return of_climb(self)
+
     def __str__(self) -> str:
         """The lines that the command line shows."""
         from blockstep.runtime.ladder.telling import text_of

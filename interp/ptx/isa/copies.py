@@ -15,6 +15,7 @@ from blockstep.interp.ptx.decode import Decoder, Effect, effect
 from blockstep.interp.ptx.frame import LANES, Bits, Frame, Mask
 from blockstep.interp.ptx.isa.memory import SPACES
 from blockstep.interp.ptx.isa.registry import Instruction
+from blockstep.interp.ptx.judging.bulk_writes import BulkWrites
 from blockstep.interp.ptx.memory import item
 from blockstep.interp.ptx.races import KEPT, WARPGROUP
 from blockstep.interp.ptx.syntax import Address
@@ -103,7 +104,7 @@ def _group(i: Instruction, d: Decoder, words: list[str]) -> Effect:
     which = Groups.of_bulk if "bulk" in words else Groups.of
     left = i.operands[0].value if "wait_group" in words else 0
     commits = "commit_group" in words
-    bulk = "bulk" in words
+    bulk, reads = "bulk" in words, "read" in words
 
     def run(frame: Frame, mask: Mask) -> None:
         groups, order = which(frame.batch), frame.batch.order
@@ -115,6 +116,9 @@ def _group(i: Instruction, d: Decoder, words: list[str]) -> Effect:
         if commits:
             return
         groups.wait(frame.batch, cta, tid, left)
+        writes = frame.batch.state.get("bulk writes")
+        if bulk and not reads and writes is not None:
+            writes.waited(cta, tid, groups.committed[cta, tid] - left)
         if order is not None and bulk:
             order.bulk_waited(cta, tid, groups.done[cta, tid])
         elif order is not None:
@@ -204,7 +208,12 @@ def _bulk(i: Instruction, d: Decoder, words: list[str]) -> Effect:
                     many, spaces[1], high, 16, None, place, "bulk" if out else "read"
                 )
                 how = "engine" if spaces[0] == "shared" else "write"
-                memory.store(many, spaces[0], low, values, None, place, how)
+                if spaces[0] == "shared":
+                    memory.store(many, spaces[0], low, values, None, place, how)
+                    continue
+                whole = np.ones(many.shape, bool)
+                with BulkWrites.told(many, low.reshape(many.shape), whole, 16, "", place):
+                    memory.store(many, spaces[0], low, values, None, place, how)
         if at is not None:
             Mbarriers.of(frame.batch).complete(frame, at, sizes.astype(np.int64), mask, place)
 

@@ -53,13 +53,15 @@ def fence(i: Instruction, d: Decoder) -> Effect:
     words = set(i.modifiers)
     between = "proxy" in words and any(m.split("::")[0] == "async" for m in words)
     shared = "global" not in words
+    outside = not any(m.startswith("shared") for m in words)
 
     def run(frame: Frame, mask: Mask) -> None:
-        order, races = frame.batch.order, frame.batch.state.get("races")
-        if between and shared:
-            for told in (order, races):
-                if told is not None:
-                    told.fence(frame, mask)
+        state, order = frame.batch.state, frame.batch.order
+        if between:
+            told = (order, state.get("races")) if shared else ()
+            for one in (*told, state.get("bulk writes") if outside else None):
+                if one is not None:
+                    one.fence(frame, mask)
         elif "mbarrier_init" in words and order is not None:
             order.publish(frame, mask)
 

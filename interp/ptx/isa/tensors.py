@@ -4,6 +4,10 @@ A box lies in shared memory with the innermost dimension first, its 16-byte chun
 swizzle: bits 7 and on of the address, as many as the swizzle says, are added (without carry) to bits
 4 and on. Elements outside of the array are read as zeros and not written. A copy is done when it is
 issued, and its bytes are told to the mbarrier at once.
+
+Boxes that are read may begin anywhere. Of those that are written (or combined with memory) the hardware
+takes none that begins below zero along an axis, or in a row at anything but a multiple of 16 bytes: it
+ends the launch with an illegal instruction, and so does this machine. Past the end they may begin.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from blockstep.interp.ptx.isa.atomics import REDUCTIONS, Reduction, reduction
 from blockstep.interp.ptx.isa.copies import Groups, repeated
 from blockstep.interp.ptx.isa.mbarriers import Mbarriers, located
 from blockstep.interp.ptx.isa.registry import Instruction
+from blockstep.interp.ptx.judging.bulk_writes import BulkWrites
 from blockstep.interp.ptx.memory import RANK_SHIFT, item
 from blockstep.interp.ptx.syntax import Address
 from blockstep.interp.ptx.tensor_map import BYTES, Incomplete, Made, TensorMap, number_in
@@ -81,17 +86,19 @@ def _store(i: Instruction, d: Decoder, how: str) -> Effect:
     def run(frame: Frame, mask: Mask) -> None:
         start, memory = source(frame), frame.batch.memory
         for lanes, tensor, coordinates in box(frame, mask):
+            _check_written(frame, lanes, tensor, coordinates, place)
             many, inside, far = _elements(frame, lanes, tensor, coordinates)
             few, near = _chunks(frame, lanes, tensor, start, place)
             Groups.of_bulk(frame.batch)
             values = memory.load(few, "shared", near, CHUNK, None, place, "bulk")
             elements = values.reshape(-1).view(item(tensor.itemsize)).reshape(many.shape)
-            if not how:
-                memory.store(many, "global", far, elements[inside], inside, place)
-                continue
-            if tensor.kind not in kinds:
+            if how and tensor.kind not in kinds:
                 kinds[tensor.kind] = reduction(i, how, tensor.kind, d)
-            kinds[tensor.kind](many, far, elements[inside], inside)
+            with BulkWrites.told(many, far, inside, tensor.itemsize, how, place):
+                if how:
+                    kinds[tensor.kind](many, far, elements[inside], inside)
+                else:
+                    memory.store(many, "global", far, elements[inside], inside, place)
 
     return run
 
@@ -112,6 +119,28 @@ def _read(
         memory.store(few, "shared", near, values.view(item(CHUNK)), None, place, "engine")
     sizes = np.full(where[0].size, _nbytes(tensor), np.int64)
     Mbarriers.of(frame.batch).complete(frame, where, sizes, lanes, place)
+
+
+def _check_written(
+    frame: Frame, lanes: Bits, tensor: TensorMap, coordinates: Bits, place: Place
+) -> None:
+    """Ends the launch for a box that the hardware does not write."""
+    row = coordinates[:, :1] * tensor.itemsize
+    for wrong in (coordinates < 0, row % CHUNK != 0):
+        if not wrong.any():
+            continue
+        thread, axis = np.argwhere(wrong)[0].tolist()
+        at = int(coordinates[thread, axis])
+        if at < 0:
+            told = f"coordinate {at} of axis {axis}, counted from the innermost, and it takes none"
+            told += " below zero"
+        else:
+            told = f"byte {int(row[thread, 0])} of a row (coordinate {at}), and it takes"
+            told += f" multiples of {CHUNK} bytes alone"
+        some = lanes.copy()
+        some[lanes] = wrong.any(axis=1)
+        what = f"a box that the copy engine writes begins at {told}"
+        raise frame.batch.trap(frame, "trap", what, some, place)
 
 
 def _nbytes(tensor: TensorMap) -> int:
