@@ -20,6 +20,7 @@ from blockstep.commands.profile import PROFILE
 from blockstep.commands.ptx import PTX
 from blockstep.commands.running import CHECK, RUN
 from blockstep.commands.verifying import VERIFY
+from blockstep.precision_bounds import NAN, is_bounds
 
 COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, PRECISION, DEBUG, DUMP, PROFILE, PTX, EXPLAIN)}
 
@@ -71,6 +72,11 @@ def _split_at_script(words: list[str]) -> tuple[list[str], list[str]]:
     index = 1
     while index < len(words):
         word = words[index]
+        if word == "--precision":  # its value may be left out: what follows may be the script
+            told = words[index + 1 : index + 2]
+            taken = 1 + bool(told and is_bounds(told[0]))
+            value = told[0] if taken == 2 else NAN
+            words = [*words[:index], f"{word}={value}", *words[index + taken :]]
         if word == "-m":
             return words[: index + 2], words[index + 2 :]
         if word == "--":

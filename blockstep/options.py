@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blockstep import knobs
+from blockstep.precision_bounds import ErrorBound
 
 Program = tuple[int, int, int]
 
@@ -49,6 +50,9 @@ class Options:
     precision: bool = False
     """Whether NaN is followed from where it is born to where it reaches memory or decides
     something: no bug by itself, so only where it is asked for."""
+
+    bounds: tuple[ErrorBound, ...] = ()
+    """How far outputs may be from what float64 gives. Each launch then runs once more, with shadows."""
 
     kernel: str | None = None
     """Only launches of this kernel are judged."""

@@ -10,13 +10,17 @@ from typing import Any
 from blockstep import allow as allow_lists
 from blockstep import diagnostics, export
 from blockstep.findings import CHECKERS, KINDS, Report, Severity, unknown_names
+from blockstep.precision_bounds import NAN
 
 
 def add_judging(sub: argparse.ArgumentParser) -> None:
     """The arguments of a command that judges launches."""
     sub.add_argument("--only", metavar="NAMES", help="judge only these checkers or kinds (a,b)")
     sub.add_argument("--skip", metavar="NAMES", help="leave these checkers or kinds out")
-    sub.add_argument("--precision", action="store_true", help="say where each NaN is born, too")
+    sub.add_argument(
+        "--precision", nargs="?", const=NAN, metavar="BOUNDS",
+        help="say where each NaN is born, too; error:4ulp, relative:1e-3, overflow: bound outputs",
+    )  # fmt: skip
     sub.add_argument("--launch", metavar="N[:M]", help="judge only these launches, from 1")
     sub.add_argument("--max-findings", type=int, metavar="N", help="keep at most N findings")
     sub.add_argument("--seeds", type=int, default=1, metavar="N", help="try N orders")

@@ -17,6 +17,7 @@ from blockstep.options import (
     parse_program,
     parse_programs,
 )
+from blockstep.precision_bounds import parse
 from blockstep.runtime import redirect, script, session
 
 
@@ -62,6 +63,7 @@ def _options(told: Any, judged: bool, stops: bool) -> Options:
     programs = parse_programs(told.programs) if told.programs else None
     if told.program and not stops:
         programs = (parse_program(told.program),)
+    follows, bounds = parse(getattr(told, "precision", None) or "")
     return Options(
         machine=told.machine or machine_from_environment(),
         judged=judged,
@@ -70,7 +72,8 @@ def _options(told: Any, judged: bool, stops: bool) -> Options:
         programs=programs,
         only=names(getattr(told, "only", None)),
         skip=names(getattr(told, "skip", None)) or frozenset(),
-        precision=getattr(told, "precision", False),
+        precision=follows,
+        bounds=bounds,
         kernel=told.kernel if judged else None,
         launches=launches_of(getattr(told, "launch", None)),
         max_findings=getattr(told, "max_findings", None),

@@ -219,7 +219,9 @@ EXPLANATIONS: dict[str, Explanation] = {
         "this is only judged where it is asked for: --precision beside the other checkers, "
         "or --only precision. The finding says where the NaN was born: the operation, the "
         "program instance, the element and its operands; or that it came in with an argument. "
-        "Also told: a matrix product that rounds float32 to tf32, where nothing asks for it.",
+        "Also told: a matrix product that rounds float32 to tf32, where nothing asks for it. "
+        "With a bound (--precision error:4ulp, relative:1e-3, overflow) an output that is "
+        "further from what float64 gives is an error, at the operation that passes the bound.",
         """
         @triton.jit
         def softmax(x_ptr, out_ptr, BLOCK: tl.constexpr):

@@ -68,6 +68,7 @@ from blockstep.findings.parts import (
     Touch,
     elements_of,
 )
+from blockstep.findings.precise import LossHow, PrecisionLost
 from blockstep.findings.report import Filters, LaunchRecord, Report
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "Lanes",
     "LanesDisagree",
     "LaunchRecord",
+    "LossHow",
     "MachineFault",
     "Mark",
     "MarkCause",
@@ -109,6 +111,7 @@ __all__ = [
     "OutOfBounds",
     "Party",
     "PassBroke",
+    "PrecisionLost",
     "Program",
     "RaceFound",
     "ReadBack",

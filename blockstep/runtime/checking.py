@@ -9,6 +9,7 @@ from typing import Any
 
 from blockstep.findings import Report, unknown_names
 from blockstep.options import Program
+from blockstep.precision_bounds import parse
 from blockstep.runtime import factories, session
 from blockstep.runtime.capture import Captures
 
@@ -18,7 +19,7 @@ def check(
     *,
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
-    precision: bool = False,
+    precision: bool | str = False,
     seed: int = 0,
     seeds: int = 1,
     programs: Iterable[Program] | None = None,
@@ -31,21 +32,23 @@ def check(
 
     `only`, `skip`: checkers or kinds ("race", "bounds", …). `precision`: NaN is followed, too, from
     where it is born (`only=["precision"]`: nothing else is judged). `seed`: the order of program
-    instances; `seeds`: how many orders are tried. `programs`: run only these. `kernel`: judge only this one. `pictures`: launches
-    are captured for `report.to_html()`, which then has grids and memory by writer.
-    Raises ValueError for an unknown checker or kind. Findings are not raised: look at
+    instances; `seeds`: how many orders are tried. `programs`: run only these. `kernel`: judge only
+    this one. `pictures`: launches are captured for `report.to_html()`, which then has grids and memory
+    by writer. Raises ValueError for an unknown checker, kind or bound. Findings are not raised: look at
     `report.errors`."""
     chosen = None if only is None else frozenset(only)
     unwanted = frozenset(skip)
     unknown = unknown_names((chosen or frozenset()) | unwanted)
     if unknown:
         raise ValueError(f"no checker or kind is called {', '.join(unknown)}")
+    follows, bounds = parse(precision) if isinstance(precision, str) else (precision, ())
     options = replace(
         session.current().options,
         judged=True,
         only=chosen,
         skip=unwanted,
-        precision=precision,
+        precision=follows,
+        bounds=bounds,
         seed=seed,
         seeds=seeds,
         programs=None if programs is None else tuple(programs),

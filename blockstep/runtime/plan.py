@@ -17,6 +17,7 @@ from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language.function import JITFunction
 from blockstep.options import PTX
+from blockstep.precision_bounds import ErrorBound
 from blockstep.runtime import execution, gridded, session
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.gpu.binary import Binary
@@ -64,6 +65,8 @@ class Plan:
         if self.binary is not None:
             return self._on_ptx(self.binary, seed)
         chosen = self.current.options
+        if chosen.bounds and self._judged():
+            self._bounded(chosen.bounds)
         sanitize = bool(self.options["debug"] and self.options["sanitize_overflow"])
         self.because = gridded.needs_step(self.current)
         if sanitize and self.because is None:
@@ -89,6 +92,17 @@ class Plan:
     def _looked_at(self) -> bool:
         """Whether somebody may look at values, and wants to know which elements are undefined."""
         return self.current.on_instance is not None or gridded.debugged()
+
+    def _bounded(self, bounds: tuple[ErrorBound, ...]) -> None:
+        """The launch once more, with shadows, before it runs: memory is then as it was."""
+        from blockstep.runtime.ladder.launch import Launch  # it brings the whole compiler with it
+        from blockstep.runtime.precision_bounds import check
+
+        assert self.judge is not None
+        launch = Launch(
+            self.function, (), {}, self.bound, self.grid, self.options, self.host, self.number
+        )
+        check(launch, bounds, self.judge)
 
     def _judged(self) -> bool:
         filters = self.current.report.filters

@@ -53,7 +53,7 @@ def make(options: Options, allow: Any = None) -> Session:
         options.kernel,
         options.launches,
         options.max_findings,
-        frozenset({"precision"}) if options.precision else frozenset(),
+        frozenset({"precision"}) if options.precision or options.bounds else frozenset(),
     )
     known = allow if allow is not None else allow_lists.AllowList()
     report = Report(filters=filters, fail_on=Severity(options.fail_on), allow=known)

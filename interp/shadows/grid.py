@@ -97,7 +97,7 @@ class ShadowMachine(GridMachine):
             index = access.active().reshape(-1)
             how = operation.attributes["combine"]
             self.shadows.combine(access.storage, index, kind, given, how, old)
-            if how == "add":
+            if how == "add" and index.size:
                 self._left(operation, access.storage, index, kind)
         elif operation.name in ("store", "atomic_store"):
             self.shadows.store(access, kind, self._part(access, _exact(operands[1])))

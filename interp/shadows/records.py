@@ -34,6 +34,7 @@ class LineRecord:
     callers: tuple[Span, ...]
     op: str
     type: str  # of the elements
+    order: int = 0  # of the operations, as they were first executed
     elements: int = 0  # that were compared
     worst_ulps: float = 0.0
     sum_ulps: float = 0.0

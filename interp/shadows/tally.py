@@ -82,7 +82,7 @@ class Tally:
         key = (op, place)
         found = self.records.get(key)
         if found is None:
-            found = self.records[key] = LineRecord(*place, op, str(kind))
+            found = self.records[key] = LineRecord(*place, op, str(kind), len(self.records))
         return found
 
     def add(self, place: Place, made: Made, note: str = "") -> Distance:
@@ -97,6 +97,8 @@ class Tally:
         found.squares += seen.squares * made.copies
         if seen.special:
             self._special(found, made)
+        if seen.worst or made.shadowed:
+            self._introduced(found, made, seen)
         if not seen.worst:
             return seen
         found.sum_ulps += seen.total * made.copies
@@ -105,7 +107,6 @@ class Tally:
         if seen.worst > found.worst_ulps:
             found.worst_ulps = seen.worst
             found.worst = made.example(where_worst(value, made.shadow, format, seen))
-        self._introduced(found, made, seen)
         if seen.lost:
             self._lost(found, made)
         if made.op.name == "cast" and seen.worst > 1:
@@ -126,7 +127,10 @@ class Tally:
         if local is None or isinstance(local, tuple):
             return
         value = widened(cut(made.value), made.kind)
-        own = measured(value, np.broadcast_to(local, value.shape), form(made.kind))
+        local = np.broadcast_to(local, value.shape)
+        if seen.special:  # of what nobody defined nothing is said
+            local = np.where(np.isnan(cut(made.shadow)), np.nan, local)
+        own = measured(value, local, form(made.kind))
         share = made.shadow.size / max(value.size, 1)
         found.introduced_squares += own.error_squares * made.copies * share
         found.introduced_ulps = max(found.introduced_ulps, own.worst)
@@ -174,11 +178,10 @@ class Tally:
     def _special(self, found: LineRecord, made: Made) -> None:
         """NaN and infinities of operands that are none."""
         odd = ~(np.isfinite(made.value) & np.isfinite(made.shadow))
-        at = np.nonzero(odd)
-        value, shadow = widened(made.value[at], made.kind), made.shadow[at]
+        value, shadow = widened(made.value[odd], made.kind), made.shadow[odd]
         unknown = np.count_nonzero(np.isnan(shadow) & ~np.isnan(value))
         found.elements -= int(unknown) * made.copies
-        finite, numbers, known = _operands(made, at)
+        finite, numbers, known = _operands(made, odd)
         nan = np.isnan(value) & numbers & known
         infinite = np.isinf(value) & finite & known
         over = infinite & np.isfinite(shadow) & (np.abs(shadow) > form(made.kind).largest)
@@ -187,7 +190,7 @@ class Tally:
             ("nan_born", nan, "nan"), ("overflowed", over, "overflow"), ("inf_born", born, "inf"),
         ):  # fmt: skip
             whole = np.zeros(made.shadow.shape, bool)
-            whole[at] = where
+            whole[odd] = where
             _count(found, made, name, example, whole)
 
     def decide(self, place: Place, made: Made, differs: Any) -> None:
@@ -209,7 +212,7 @@ def _count(found: LineRecord, made: Made, name: str, example: str, where: Any) -
             setattr(found, example, made.example(int(np.argmax(where))))
 
 
-def _operands(made: Made, at: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+def _operands(made: Made, at: Any) -> tuple[Any, Any, Any]:
     """For the elements `at` of the result: whether all that each is made of is finite, is no NaN, is
     known."""
     finite: Any = True
