@@ -1,6 +1,6 @@
 """The debugger's engine on the anchor matmul at 512^3: milliseconds a step, forwards and back.
 
-    python benchmarks/debugger.py [--lines 1000] [--json FILE]
+    python -m benchmarks.debugger [--lines 1000] [--json FILE]
 
 `start` is how long it takes to stand at the first line of an instance in the middle of the grid, what
 comes before included. `step` is one line forwards, `judged` with all checkers on; the worst is the line

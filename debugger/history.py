@@ -78,7 +78,8 @@ class History:
 
     def _own(self, oldest: Moment) -> None:
         """What moments that are gone were counted for is now the oldest one's."""
-        size, record = 0, oldest.top
+        size = 0
+        record: Record | None = oldest.top
         while record is not None:
             size += _RECORD + _new_bytes(record, None)
             record = record.parent

@@ -55,20 +55,27 @@ class Reversing(Standing):
         """To the line that wrote an element last, of whatever instance. None if none did since the launch
         began; then the session stands where it stood."""
         element = address_of(view, index), view.itemsize
-        at = self._kept_write(element)
-        if at is None:
-            at = self._lost_write([element])
-        if at is None:
-            return self.stop if self._is_interrupted() else None
-        return self._at_write(at, view, index)
+        with self._moving():
+            at = self._kept_write(element)
+            if at is None:
+                at = self._lost_write([element])
+            if at is None:
+                return self.stop if self._is_interrupted() else None
+            return self._at_write(at, view, index)
 
     # Along the record.
 
     def _backward(self, wants: Wants, hit: Hit | None = None) -> Stop:
+        with self._moving():
+            return self._further_back(wants, hit)
+
+    def _further_back(self, wants: Wants, hit: Hit | None) -> Stop:
         for moment in self.history.back_from(min(self._standing(), self.history.count)):
             stop = self._looked_at(moment, wants, hit)
             if stop is not None:
                 return stop
+            if self._asked and not moment.within_line:
+                return self._stand(moment.number, Reason.INTERRUPT)
         if self.history.first:
             return self._before_record(wants, hit)
         if hit is not None and self._began_late():
@@ -147,7 +154,7 @@ class Reversing(Standing):
         if stop.reason is Reason.INTERRUPT:
             return stop
         found = self._looked_at(self.history.last, wants, hit)
-        return found if found is not None else self._backward(wants, hit)
+        return found if found is not None else self._further_back(wants, hit)
 
     def to_line(self, number: int) -> Stop:
         """To a line of the run by its number (`lines`), back or forth; nothing else stops the session on

@@ -1,7 +1,6 @@
 """`Run`: the launch once, in a thread of its own that waits wherever the session stands.
 
-The thread has a copy of the context. Whoever asks for `go` waits until the kernel stops or is over;
-Ctrl-C there only asks the kernel to stop at its line.
+The thread has a copy of the context. Whoever asks for `go` waits until the kernel stops or is over.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ from blockstep.options import Options
 from blockstep.runtime import execution, session
 from blockstep.runtime.ladder.launch import Launch
 
-_PATIENCE = (
-    0.25  # seconds between two looks whether somebody pressed Ctrl-C, where waiting ignores it
-)
+_PATIENCE = 0.25  # seconds between two looks whether somebody pressed Ctrl-C
 
 
 class Run:
@@ -75,10 +72,8 @@ class Run:
         while True:
             try:
                 return self._events.get(timeout=_PATIENCE)
-            except queue.Empty:
+            except queue.Empty:  # on some systems only then is a signal looked at
                 continue
-            except KeyboardInterrupt:
-                self.interrupt()
 
     def interrupt(self) -> None:
         """Asks the kernel to stop at its line. May be called from any thread."""

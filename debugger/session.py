@@ -68,11 +68,6 @@ class Session(Reversing):
         """`start`, in another program instance. Raises ValueError."""
         return self.start(program)
 
-    def interrupt(self) -> None:
-        """A kernel that runs stops at its line. May be called from any thread, or a signal handler."""
-        if self._run is not None:
-            self._run.interrupt()
-
     # Going forward.
 
     def step(self) -> Stop:

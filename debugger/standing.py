@@ -14,6 +14,7 @@ import numpy as np
 
 from blockstep.debugger.evaluating import evaluate
 from blockstep.debugger.history import LIMIT, History
+from blockstep.debugger.interrupting import asking
 from blockstep.debugger.moments import (
     Born,
     Frame,
@@ -51,8 +52,31 @@ class Standing:
         self._wants: Wants = never
         self._first: Program | None = None
         self._quiet = False  # while a run is repeated
+        self._asked = False  # to stop where it is
+        self._moves = False
         self._found: Breakpoint | None = None  # what holds at the moment that a run stops at
         self._shortcut = Shortcut(launch, judged)
+
+    def interrupt(self) -> None:
+        """A session that moves stops at the line where it is. May be called from any thread, or a signal
+        handler; where it stands already nothing comes of it."""
+        if self._moves:
+            self._asked = True
+            if self._run is not None:
+                self._run.interrupt()
+
+    @contextmanager
+    def _moving(self) -> Iterator[None]:
+        """Around each move of a person."""
+        if self._moves:
+            yield
+            return
+        self._asked, self._moves = False, True
+        try:
+            with asking(self.interrupt):
+                yield
+        finally:
+            self._moves = False
 
     def _begin(self, program: Program | None, wants: Wants, sought: Sequence[Element] = ()) -> Stop:
         self.abandon()
@@ -63,7 +87,8 @@ class Standing:
             self._shortcut,
         )  # fmt: skip
         self._run.recorder.sought = sought
-        return self._resume()
+        with self._moving():
+            return self._resume()
 
     def abandon(self) -> None:
         """Ends the run where it is; memory is as before the launch."""
@@ -76,9 +101,15 @@ class Standing:
     close = abandon
 
     def _forward(self, wants: Wants) -> Stop:
-        if self._follow_errors():
-            return self.stop  # type: ignore[return-value]
-        self._wants = wants
+        with self._moving():
+            if self._follow_errors():
+                return self.stop  # type: ignore[return-value]
+            self._wants = wants
+            replayed = self._replay()
+            return self._resume() if replayed is None else replayed
+
+    def _replay(self) -> Stop | None:
+        """Forwards along the record: a stop in it, or None at its end."""
         while self._at is not None:
             number = self._at + 1
             if number >= self.history.count:
@@ -89,8 +120,10 @@ class Standing:
             self.history.log.go(moment.written)
             if self._reason(moment) is not None:
                 return self._stand(number, None)
+            if self._asked:
+                return self._stand(number, Reason.INTERRUPT)
         self.history.log.go(self.history.log.count)
-        return self._resume()
+        return None
 
     def _resume(self) -> Stop:
         run = self._run

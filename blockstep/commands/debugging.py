@@ -117,9 +117,11 @@ def _screen(told: Any, console: Any) -> Any:
     """The full screen where it is asked for, else the prompt."""
     if not told.tui:
         return console
-    from blockstep.debugger.screen import talk
+    from blockstep.debugger.commands.lines import commands_in
+    from blockstep.debugger.screen import Talk
 
-    return talk
+    lines = [line for file in told.commands for line in commands_in(file)]
+    return Talk([*console.first, *lines])
 
 
 def _colored(told: Any, out: TextIO) -> bool:

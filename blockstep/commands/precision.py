@@ -50,9 +50,14 @@ def _references(given: list[str]) -> dict[str, Any]:
 
 
 def _formats(told: Any) -> tuple[str, ...]:
+    from blockstep.runtime.whatif.comparing import format_named
+
     if told.svg and not told.dtypes:
         raise ValueError("--svg is the picture of --dtypes")
-    return tuple(n.strip() for n in told.dtypes.split(",")) if told.dtypes else ()
+    names = tuple(n.strip() for n in told.dtypes.split(",")) if told.dtypes else ()
+    for name in names:
+        format_named(name)
+    return names
 
 
 def _precision(told: Any) -> int:
@@ -76,7 +81,7 @@ def _precision(told: Any) -> int:
         with open(told.svg, "w", encoding="utf-8") as picture:
             picture.write(measurer.tables[-1].svg())
     if told.json:
-        found = [*measurer.reports, *measurer.tables]
+        found: list[Any] = [*measurer.reports, *measurer.tables]
         text = json.dumps([one.to_json() for one in found], indent=1)
         if told.json == "-":
             print(text)
@@ -86,6 +91,10 @@ def _precision(told: Any) -> int:
     if status != 0 or not (measurer.reports or measurer.tables):
         what = f"exit status {status}" if status else "it launched nothing that was to be measured"
         print(f"the script failed: {what}", file=sys.stderr)
+        return 2
+    for name in measurer.unused:
+        print(f"--reference {name}: no launch that was measured writes it", file=sys.stderr)
+    if measurer.unused:
         return 2
     return int(any(v.answer == "bug" for r in measurer.reports for v in r.verdicts))
 

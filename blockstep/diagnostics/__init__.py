@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blockstep.diagnostics import compiled, ladder, launches, memory, precision, races, values
+from blockstep.diagnostics import (
+    compiled,
+    decisions,
+    ladder,
+    launches,
+    memory,
+    precision,
+    races,
+    values,
+)
 from blockstep.diagnostics.explain import explain
 from blockstep.diagnostics.render import render, render_all, summary
 from blockstep.diagnostics.words import Words
@@ -39,6 +48,7 @@ from blockstep.findings import (
     PassBroke,
     RaceFound,
     ReadBack,
+    ReadsTf32,
     ReadUnwritten,
     Report,
     RerunDiffers,
@@ -63,6 +73,7 @@ WORDING: dict[type[Event], Callable[[Any], Words]] = {
     Deadlock: races.deadlock,
     UndefinedReached: values.undefined_reached,
     NaNReached: precision.nan_reached,
+    ReadsTf32: decisions.reads_tf32,
     DividedByZero: values.divided_by_zero,
     ShiftTooFar: values.shift_too_far,
     CastLoses: values.cast_loses,

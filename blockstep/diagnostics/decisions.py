@@ -9,8 +9,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from blockstep.diagnostics import source
-from blockstep.diagnostics.words import element_text, plural
-from blockstep.findings import Span
+from blockstep.diagnostics.words import (
+    Words,
+    element_text,
+    index_text,
+    kept,
+    lanes_are,
+    plural,
+    who,
+)
+from blockstep.findings import ReadsTf32, Span
 
 if TYPE_CHECKING:
     from blockstep.runtime.whatif.decisions import Decision
@@ -20,7 +28,7 @@ WIDTH = 80
 MOST = 8  # decisions that are listed
 LEAST_SHARE = 0.01  # of the error: decisions that give back less are counted, not listed
 FINE = 2.0**-20  # of the size of the values
-LONGEST = 60  # characters of source in a fix
+LONGEST = 72  # characters of source in a fix
 _PARTS = "more partial sums (a smaller block of K), or float64 factors"
 
 
@@ -152,7 +160,7 @@ def fix(decision: Decision) -> str:
     span, narrow = decision.span, decision.kind.primitive_bitwidth < 32
     wide = "float32" if narrow else "float64"
     if decision.what.name == "TF32":
-        return f'{_with_keyword(span, "input_precision", "ieee")} (or "tf32x3", faster)'
+        return f'{with_keyword(span, "input_precision", "ieee")} (or "tf32x3", faster)'
     if decision.what.name == "RUNNING":
         name = decision.name or "acc"
         return f"{name} = tl.zeros(..., tl.{wide}), added to without .to(...); convert at the store"
@@ -180,7 +188,8 @@ def _stored(decision: Decision, wide: str) -> str:
     return ", and store without .to(...)" if stores - {decision.span} else ""
 
 
-def _with_keyword(span: Span, name: str, text: str) -> str:
+def with_keyword(span: Span, name: str, text: str) -> str:
+    """The call at a span with one more keyword, if it is short; else the keyword."""
     call = source.call(span)
     if call is None:
         return f'{name}="{text}"'
@@ -207,6 +216,25 @@ def _unconverted(span: Span, wide: str) -> str:
         if len(inner) <= LONGEST // 2:
             return f"keep {wide}: {inner} without .to(...)"
     return f"keep it in {wide}, and convert once, at the store"
+
+
+def reads_tf32(event: ReadsTf32) -> Words:
+    """A product that reads float32 as tf32, which nobody asked for."""
+    call, operand = source.call(event.span), f"operand {event.operand + 1}"
+    if call is not None and len(call.args) > event.operand:
+        text = ast.unparse(call.args[event.operand])
+        operand = f"`{text}`" if len(text) <= LONGEST else operand
+    first = f"element {index_text(event.lanes.first)} is {event.value}, read as {event.read_as}"
+    return Words(
+        message="this product reads float32 as tf32, with 10 of its 23 fraction bits",
+        label="the default: nothing here asks for it",
+        facts=kept(
+            who(event), f"{operand}: {first}", lanes_are(event.lanes, "rounded", f"{operand} is"),
+        ),
+        help=(f'{with_keyword(event.span, "input_precision", "ieee")}  # or "tf32x3", faster',),
+        notes=("a doubt, not a bug; `blockstep precision` measures what it costs",),
+        details={"operand": event.operand},
+    )  # fmt: skip
 
 
 def verdict_text(verdict: Any) -> Iterator[str]:
@@ -240,4 +268,14 @@ def _value(x: float) -> str:
     return f"{x:.9g}" if math.isfinite(x) else number(x)
 
 
-__all__ = ["costs_text", "fix", "number", "share_text", "title", "verdict_text", "wrapped"]
+__all__ = [
+    "costs_text",
+    "fix",
+    "number",
+    "reads_tf32",
+    "share_text",
+    "title",
+    "verdict_text",
+    "with_keyword",
+    "wrapped",
+]

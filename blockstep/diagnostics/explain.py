@@ -218,7 +218,8 @@ EXPLANATIONS: dict[str, Explanation] = {
         "the answer decides a branch, a mask, an address or a loop. NaN is often legal, so "
         "this is only judged where it is asked for: --precision beside the other checkers, "
         "or --only precision. The finding says where the NaN was born: the operation, the "
-        "program instance, the element and its operands; or that it came in with an argument.",
+        "program instance, the element and its operands; or that it came in with an argument. "
+        "Also told: a matrix product that rounds float32 to tf32, where nothing asks for it.",
         """
         @triton.jit
         def softmax(x_ptr, out_ptr, BLOCK: tl.constexpr):

@@ -16,7 +16,7 @@ from blockstep.diagnostics.decisions import (
     verdict_text,
     wrapped,
 )
-from blockstep.diagnostics.source import line_text, shown_path
+from blockstep.diagnostics.source import line_text, shown_path, tf32_by_default
 from blockstep.diagnostics.words import element_text, plural, triple
 
 MOST_LINES = 12  # of source, the worst ones
@@ -36,17 +36,17 @@ def _text(report: Any, top: int) -> Iterator[str]:
     result = report.result
     yield f"{report.kernel}, grid {triple(report.grid)}"
     if result.measured < result.programs:
-        yield (
-            f"  {result.measured} of {plural(result.programs, 'program instance')} measured, the first"
+        yield from wrapped(
+            f"{result.measured} of {plural(result.programs, 'program instance')} measured, the first"
             " and the last; --all measures every one"
         )
     if result.machine == "step" and result.because:
-        yield f"  on the step machine: {result.because}"
+        yield from wrapped(f"on the step machine: {result.because}")
     if not result.lines:
         yield "  exact: nothing is rounded"
         return
     for made in result.outputs.values():
-        yield f"  {_output(made)}"
+        yield from wrapped(_output(made))
     yield ""
     yield from _lines(result.lines)
     if report.not_tried:
@@ -154,7 +154,8 @@ def causes(records: list[Any]) -> Iterator[str]:
         if r.subnormal:
             yield f"{name} gives subnormal numbers, which have fewer bits{_times(r.subnormal)}"
         if r.rounded_inputs:
-            yield f"{name} rounds its fp32 operands to {r.rounded_inputs}, 10 bits: the default"
+            default = ": nobody asked for it, it is the default" if tf32_by_default(r.span) else ""
+            yield f"{name} rounds its fp32 operands to {r.rounded_inputs}, 10 bits{default}"
         if r.decided and r.decision is not None:
             yield f"{name} would be decided otherwise without rounding{_times(r.decided)}"
 

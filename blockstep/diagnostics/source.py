@@ -209,3 +209,15 @@ def grouped(node: ast.expr) -> str:
     """The text of an expression, in brackets unless it binds tightly by itself."""
     tight = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant)
     return ast.unparse(node) if tight else f"({ast.unparse(node)})"
+
+
+_SAYS_HOW = {"input_precision", "allow_tf32", None}  # None: **more
+
+
+def tf32_by_default(span: Span) -> bool:
+    """Whether a matrix product at a span says nothing of how it reads float32."""
+    node = call(span)
+    if node is None or os.environ.get("TRITON_F32_DEFAULT"):
+        return False
+    starred = any(isinstance(a, ast.Starred) for a in node.args)
+    return len(node.args) <= 3 and not starred and not {k.arg for k in node.keywords} & _SAYS_HOW

@@ -145,6 +145,17 @@ class NaNReached(Event):
     elements: tuple[Element, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadsTf32(Event):
+    """A matrix product rounds float32 operands to tf32, which nobody asked for."""
+
+    kind: ClassVar[str] = "precision"
+    operand: int  # the first one that loses bits
+    lanes: Lanes  # of its elements, those that do
+    value: str  # the first of them
+    read_as: str
+
+
 MarkCause = Literal["masked-load", "unwritten", "division", "shift", "wrap", "cast", "nan"]
 Sink = Literal[
     "store", "atomic", "branch", "address", "mask", "loop-bound", "assert", "dot", "print"

@@ -137,13 +137,13 @@ def _on_step(launch: Launch, reason: str) -> ShadowResult:
 
 
 def _verdicts(launch: Launch, found: ShadowResult, references: Mapping[str, Any]) -> list[Verdict]:
-    """Raises KeyError for an output that the launch did not write, ValueError for another shape."""
+    """Of the references, those that are of outputs of the launch. Raises ValueError for another shape."""
     judge = Judge(launch)
-    for name in references:
-        if name not in found.outputs:
-            known = ", ".join(found.outputs) or "none"
-            raise KeyError(f"the launch writes no floats to `{name}`; it writes {known}")
-    return [judge.judge(found.outputs[n], np.asarray(given)) for n, given in references.items()]
+    return [
+        judge.judge(found.outputs[name], np.asarray(given))
+        for name, given in references.items()
+        if name in found.outputs
+    ]
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +156,7 @@ class Measurer:
     compiled: bool = False
     references: Mapping[str, Any] = field(default_factory=dict)
     formats: Sequence[str] = ()  # with some, launches are compared in them instead
-    compared: Callable[[Table], None] = lambda table: None
+    compared: Callable[[Table | str], None] = lambda table: None  # a table, or why there is none
     tables: list[Table] = field(default_factory=list)
     runs: bool = True
     reports: list[PrecisionReport] = field(default_factory=list)
@@ -179,15 +179,30 @@ class Measurer:
 
     def _take(self, launch: Launch) -> None:
         if self.formats:
-            table = compare_launch(launch, self.formats)
-            self.tables.append(table)
-            self.compared(table)
+            self._compare(launch)
             return
-        known = {n for n, v in launch.arguments.items() if isinstance(v, View)}
-        wanted = {n: a for n, a in self.references.items() if n in known}
-        found = measure(launch, every=self.every, compiled=self.compiled, reference=wanted or None)
+        found = measure(
+            launch, every=self.every, compiled=self.compiled, reference=self.references or None
+        )
         self.reports.append(found)
         self.told(found)
+
+    def _compare(self, launch: Launch) -> None:
+        try:
+            table = compare_launch(launch, self.formats)
+        except NotWidened as reason:
+            if not self.runs:
+                raise
+            self.compared(f"{launch.kernel}, grid {launch.grid}: not compared: {reason}")
+            return
+        self.tables.append(table)
+        self.compared(table)
+
+    @property
+    def unused(self) -> list[str]:
+        """References that no launch wrote to."""
+        judged = {v.output for report in self.reports for v in report.verdicts}
+        return [name for name in self.references if name not in judged]
 
 
 def precision(
@@ -203,7 +218,11 @@ def precision(
     )  # fmt: skip
     with standing_in(measurer):
         kernel[grid](*args, **kwargs)
-    return measurer.reports[-1]
+    report = measurer.reports[-1]
+    if measurer.unused:
+        known = ", ".join(f"`{n}`" for n in report.result.outputs) or "nothing"
+        raise KeyError(f"the launch writes no floats to `{measurer.unused[0]}`; it writes {known}")
+    return report
 
 
 def compare_formats(

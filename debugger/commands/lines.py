@@ -88,8 +88,13 @@ def of_person(complete: Complete) -> Lines:
 
 def of_file(file: str, echo: TextIO | None = None) -> Pipe:
     """The commands in a file. Raises OSError."""
-    text = Path(file).read_text(encoding="utf-8")
-    return Pipe([line for line in text.splitlines() if line.strip()], echo)
+    return Pipe(commands_in(file), echo)
+
+
+def commands_in(file: str) -> list[str]:
+    """The lines of a file that are not empty and no comments. Raises OSError."""
+    lines = Path(file).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def history_file() -> Path:
@@ -141,6 +146,7 @@ __all__ = [
     "Pipe",
     "Terminal",
     "begun_word",
+    "commands_in",
     "completer",
     "history",
     "history_file",

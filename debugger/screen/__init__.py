@@ -1,5 +1,5 @@
 """The debugger on the whole terminal: panes, keys and style apart (`screen.Screen` wires them)."""
 
-from blockstep.debugger.screen.opening import talk
+from blockstep.debugger.screen.opening import Talk, talk
 
-__all__ = ["talk"]
+__all__ = ["Talk", "talk"]

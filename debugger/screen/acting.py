@@ -196,8 +196,17 @@ class Memory(Array):
 
     def enter(self) -> None:
         name = self.state.memory_name
-        if name is not None and self.state.writers.pop(name, None) is None:
+        if name is None or self.state.array(name) is None:
+            return
+        if self.state.writers.pop(name, None) is None:
             self.asks(name)
+
+    def ask(self, command: str) -> None:
+        """`watch` or `blame` for the element under the cursor."""
+        name = self.state.memory_name
+        if name is not None and self.shape:
+            at = ", ".join(map(str, look_at(self.shape, self.look).at))
+            self.run(f"{command} {name}[{at}]")
 
 
 class Grid(Array):
@@ -269,6 +278,7 @@ class Output(Act):
     """Answers; the arrows scroll."""
 
     def move(self, down: int, across: int) -> None:
+        self.state.answer = None
         self.state.back = min(max(self.state.back - down, 0), max(len(self.state.log) - 1, 0))
 
 
@@ -284,4 +294,4 @@ def acts_of(state: State, run: Runs, asks: Callable[[str], None]) -> dict[str, A
     return found
 
 
-__all__ = ["Act", "Array", "Block", "acts_of"]
+__all__ = ["Act", "Array", "Block", "Memory", "acts_of"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from blockstep.debugger.screen.state import TABS, State
 from blockstep.debugger.views import lists, status
@@ -56,11 +57,29 @@ def draw_memory(state: State, width: int, height: int) -> Shown:
     if name is None:
         return said("the launch has no array arguments")
     values = state.array(name)
+    if values is None and state.is_too_large(name):
+        kind = state.scene.arguments[name]
+        return said(
+            f"{name} {kind} has too many elements to be drawn:\n`print tl.load({name} + ...)` reads some"
+        )
     if values is None:
         return said("the kernel runs")
-    look = state.memory_looks.get(name, Look())
-    kind = state.scene.arguments[name]
-    writers = state.writers.get(name)
+    wanted = (name, state.memory_looks.get(name, Look()), width, height)
+    shown = (values, state.writers.get(name))
+    if state.drawn is not None and _is_same(state.drawn[0], (wanted, shown)):
+        return state.drawn[1]
+    picture = _memory(state, name, *shown, width, height)
+    state.drawn = ((wanted, shown), picture)
+    return picture
+
+
+def _is_same(one: Any, two: Any) -> bool:
+    """Whether the same arrays, not equal ones, were looked at in the same way."""
+    return one[0] == two[0] and all(a is b for a, b in zip(one[1], two[1], strict=True))
+
+
+def _memory(state: State, name: str, values: Any, writers: Any, width: int, height: int) -> Shown:
+    look, kind = state.memory_looks.get(name, Look()), state.scene.arguments[name]
     if writers is None:
         return heat(Block(name, kind, values), look, width, height, state.palette)
     shown = Memory(name, kind, values, writers, state.scene.grid.grid)
@@ -84,6 +103,8 @@ def draw_calls(state: State, width: int, height: int) -> Shown:
 
 def draw_output(state: State, width: int, height: int) -> Shown:
     """Commands and their answers, and what the kernel prints."""
+    if state.answer is not None:
+        state.back = max(len(state.log) - state.answer - height, 0)
     last = max(len(state.log) - state.back, 0)
     part = state.log[max(last - height, 0) : last]
     lines: list[Line] = [

@@ -13,7 +13,6 @@ from typing import Any
 from blockstep.debugger.commands.functions import functions_of
 from blockstep.debugger.opening import Opening
 from blockstep.debugger.points import Points
-from blockstep.debugger.recording import Recorder
 from blockstep.language import frames
 from blockstep.language.function import JITFunction, current_launcher, register_launcher
 from blockstep.runtime.ladder.launch import take
@@ -47,13 +46,11 @@ def calls_breakpoint(kernel: JITFunction) -> bool:
 
 
 def hook(*args: Any, **kwargs: Any) -> Any:
-    """For `sys.breakpointhook`: a kernel that is recorded stops at its next line."""
-    if not frames.is_kernel(sys._getframe(1).f_code):
-        return sys.__breakpointhook__(*args, **kwargs)
-    recorder = getattr(sys.gettrace(), "__self__", None)
-    if isinstance(recorder, Recorder):
-        recorder.interrupted = True
-    return None
+    """For `sys.breakpointhook`. A session stops by itself; a kernel that runs on without one, after
+    a person let it go, does not stop again."""
+    if frames.is_kernel(sys._getframe(1).f_code):
+        return None
+    return sys.__breakpointhook__(*args, **kwargs)
 
 
 def install(talks: Any, said: Any = print) -> None:

@@ -15,7 +15,7 @@ from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.keys import Keys as Names
 
-from blockstep.debugger.screen.acting import Array, Block
+from blockstep.debugger.screen.acting import Array, Block, Memory
 
 if TYPE_CHECKING:
     from blockstep.debugger.screen.screen import Screen
@@ -244,6 +244,23 @@ def mask_keys(screen: Screen, act: Block) -> Table:
     def _(event: Any) -> None:
         """Other mask, or none."""
         screen.acted(act.mask)
+
+    return table
+
+
+def memory_keys(screen: Screen, act: Memory) -> Table:
+    """Keys of the memory alone."""
+    table = Table()
+
+    @table.on("b", ("b",))
+    def _(event: Any) -> None:
+        """Blame: who wrote it."""
+        screen.acted(lambda: act.ask("blame"))
+
+    @table.on("w", ("w",))
+    def _(event: Any) -> None:
+        """Watch it."""
+        screen.acted(lambda: act.ask("watch"))
 
     return table
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
 from io import TextIOBase
 from typing import Any, TextIO
 
@@ -19,10 +20,11 @@ from blockstep.debugger.views.palette import Palette, from_environment
 
 
 def talk(
-    commands: Commands, stop: Stop, *, input: Any = None, output: Any = None,
-    palette: Palette | None = None,
+    commands: Commands, stop: Stop, *, first: list[str] | None = None, input: Any = None,
+    output: Any = None, palette: Palette | None = None,
 ) -> Then:  # fmt: skip
-    """Shows a stop and does what a person says; `Then.GO` or `Then.QUIT`.
+    """Shows a stop and does what a person says; `Then.GO` or `Then.QUIT`. The commands in `first` are
+    done and taken out before, as if they had been typed.
 
     `input` and `output` are prompt_toolkit's (None: the terminal). What the kernel prints meanwhile
     is shown in the output pane, and goes to where it was meant afterwards. Raises OSError where
@@ -34,7 +36,19 @@ def talk(
     chosen = palette or from_environment(encoding=sys.stdout.encoding or "ascii")
     screen = Screen(commands, chosen, ColorDepth.from_env(), input, output)
     with _printing(lambda text: screen.state.say(text, "class:output.printed")):
-        return screen.run(stop)
+        return screen.run(stop, first or [])
+
+
+@dataclass(slots=True)
+class Talk:
+    """`talk`, with commands from files before those of a person; what is left of them when a script
+    goes on is done at its next stop."""
+
+    first: list[str] = field(default_factory=list)
+
+    def __call__(self, commands: Commands, stop: Stop) -> Then:
+        """Until the script goes on, or ends."""
+        return talk(commands, stop, first=self.first)
 
 
 class _Kept(TextIOBase):
@@ -69,4 +83,4 @@ def _printing(say: Callable[[str], None]) -> Iterator[None]:
             kept.real.flush()
 
 
-__all__ = ["talk"]
+__all__ = ["Talk", "talk"]

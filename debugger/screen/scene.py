@@ -39,6 +39,7 @@ class Scene:
     limit: int
     first: int
     arguments: Mapping[str, str]  # name and type
+    written: tuple[Any, int]  # the log of memory, and how many of its writes are in memory
     masks: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
     arrays: dict[str, Any] = field(default_factory=dict)
 
@@ -76,7 +77,7 @@ def scene_of(commands: Commands) -> Scene:
         stop, commands.at if stop is not None else 0, session.grid_state(),
         tuple(session.findings), tuple(points.breakpoints), sorted(every, key=lambda p: p.number),
         tuple(events), session.position, history.bytes, history.limit, history.first,
-        {view.name: view.type_text for view in session.views},
+        {view.name: view.type_text for view in session.views}, (history.log, history.log.position),
     )  # fmt: skip
 
 

@@ -24,9 +24,9 @@ from blockstep.debugger.commands.commands import Commands
 from blockstep.debugger.commands.reply import Refused, Reply, Then
 from blockstep.debugger.moments import Stop
 from blockstep.debugger.screen import keys, panes
-from blockstep.debugger.screen.acting import Array, Block, acts_of
+from blockstep.debugger.screen.acting import Array, Block, Memory, acts_of
 from blockstep.debugger.screen.scene import scene_of
-from blockstep.debugger.screen.state import TABS, State
+from blockstep.debugger.screen.state import COMMAND, TABS, State
 from blockstep.debugger.screen.style import style_of
 from blockstep.debugger.views.palette import Depth, Palette
 
@@ -42,10 +42,13 @@ _SHORT = {
     "C-F10": "back", "Tab": "panes", "?": "help",
 }  # fmt: skip
 
-_OF_MAP = [("[ ]", "page"), ("a", "axes"), ("z", "pages"), ("v", "numbers"), ("Esc", "command"), ("?", "help")]  # fmt: skip
+_ASKING = ("print", "blame", "watch")  # what panes do to be told something
+_OF_MAP = [
+    ("[ ]", "page"), ("a", "axes"), ("z", "pages"), ("Esc", "command"), ("v", "numbers"), ("?", "help"),
+]  # fmt: skip
 _OF_PANE = {
     "block": [("< >", "name"), ("m", "mask"), ("Enter", "print")],
-    "memory": [("< >", "argument"), ("Enter", "last writers")],
+    "memory": [("< >", "argument"), ("Enter", "writers"), ("b", "blame"), ("w", "watch")],
     "grid": [("Enter", "go there")],
 }
 
@@ -83,10 +86,15 @@ class Screen:
         self.state.say(self.commands.arrival().text)
         self.state.refresh()
 
-    def run(self, stop: Stop) -> Then:
-        """Until the script goes on, or ends."""
+    def run(self, stop: Stop, first: list[str]) -> Then:
+        """Until the script goes on, or ends; the commands in `first` come before."""
         self.arrive(stop)
-        return self.app.run(handle_sigint=False)
+        return self.app.run(pre_run=lambda: self.begin(first), handle_sigint=False)
+
+    def begin(self, lines: list[str]) -> None:
+        """Does commands one after the other, and takes them out, until one ends the screen."""
+        if lines:
+            self._background(self._do_all(lines))
 
     # Layout.
 
@@ -167,6 +175,8 @@ class Screen:
             tables.append(keys.map_keys(self, act))
         if isinstance(act, Block):
             tables.append(keys.mask_keys(self, act))
+        if isinstance(act, Memory):
+            tables.append(keys.memory_keys(self, act))
         return merge_key_bindings([table.bindings for table in tables])
 
     def command_keys(self) -> KeyBindings:
@@ -175,9 +185,10 @@ class Screen:
 
     def help_sections(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """What the help overlay shows."""
-        block = self.acts["block"]
-        assert isinstance(block, Block)
+        block, memory = self.acts["block"], self.acts["memory"]
+        assert isinstance(block, Block) and isinstance(memory, Memory)
         maps = [*keys.map_keys(self, block).help, *keys.mask_keys(self, block).help]
+        maps += keys.memory_keys(self, memory).help
         return [
             ("Everywhere", self._tables[0].help),
             ("Looking around", self._tables[1].help),
@@ -281,37 +292,45 @@ class Screen:
             self.state.changed()
             self.app.invalidate()
 
+    async def _do_all(self, lines: list[str]) -> None:
+        while lines and not self.app.is_done:
+            await self._do(lines.pop(0))
+
     async def _do(self, line: str) -> None:
         if line.strip():
-            self.state.say(f"> {line}", "class:output.command")
+            self.state.say(f"> {line}", COMMAND)
         before = self.commands.stop
         try:
             reply = await asyncio.to_thread(self.commands.run_line, line)
         except Refused as refused:
             self.state.say(str(refused), "class:output.refused")
-            self._show_answer()
+            self._show_answer(line)
             return
-        self._answered(reply, before)
+        self._answered(line, reply, before)
 
-    def _answered(self, reply: Reply, before: Stop | None) -> None:
+    def _answered(self, line: str, reply: Reply, before: Stop | None) -> None:
         if reply.text:
             self.state.say(reply.text)
         self.state.refresh()
         if self.is_large() or self.state.tab == "findings":
             self.state.seen = len(self.state.scene.findings)
         if reply.text and self.commands.stop is before:
-            self._show_answer()
+            self._show_answer(line)
         if reply.then is not Then.STAY:
             self.app.exit(result=reply.then)
 
-    def _show_answer(self) -> None:
-        """Brings the output in sight, if it was asked for by typing."""
-        if self.focused == "command" and not self.is_large():
+    def _show_answer(self, line: str) -> None:
+        """Brings the output in sight, if somebody waits for it: not for a click."""
+        asked = self.focused == "command" or line.partition(" ")[0] in _ASKING
+        if asked and not self.is_large():
             self.show_only("output")
 
     async def _find_writers(self, name: str) -> None:
-        launch = self.commands.session.launch
-        self.state.writers[name] = await asyncio.to_thread(writers, launch, name)
+        def found() -> Any:
+            with self.commands.fresh_launch() as launch:
+                return writers(launch, name)
+
+        self.state.writers[name] = await asyncio.to_thread(found)
 
 
 _MOUSE = [

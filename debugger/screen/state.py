@@ -11,10 +11,13 @@ from blockstep.debugger.views.blocks import Block
 from blockstep.debugger.views.grid import grid_shape, index_of
 from blockstep.debugger.views.palette import Palette
 from blockstep.debugger.views.planes import Look, look_at
+from blockstep.debugger.views.text import Shown
 
 TABS = ("locals", "block", "grid", "memory", "findings", "calls", "points", "output")
 MOST_LOG = 2000  # lines of output that are kept
+MOST_ELEMENTS = 1 << 24  # of an argument that is drawn
 NONE = "none"
+COMMAND = "class:output.command"
 
 
 @dataclass(slots=True, eq=False)
@@ -38,9 +41,11 @@ class State:
     finding: int = 0
     row: int = 0  # the line of source that is chosen, 0: none
     tops: dict[str, int] = field(default_factory=dict)  # by file, the first line that is shown
+    drawn: tuple[Any, Shown] | None = None  # the memory that was drawn last, and of what
     mask: dict[str, str] = field(default_factory=dict)  # by name, which one was chosen
     log: list[tuple[str, str]] = field(default_factory=list)
     back: int = 0  # lines that the output is scrolled up
+    answer: int | None = None  # the line of the last command, which is in sight until one scrolls
     seen: int = 0  # findings that were known when the findings were shown last
 
     def changed(self) -> None:
@@ -52,6 +57,8 @@ class State:
     def refresh(self) -> None:
         """Takes down where the session stands now."""
         before, self.scene = self.scene, scene_of(self.commands)
+        if before.written == self.scene.written:  # nothing was written: what was read holds
+            self.scene.arrays.update(before.arrays)
         moved = before.stop is not self.scene.stop or before.at != self.scene.at
         if moved:
             self.row = 0
@@ -76,9 +83,14 @@ class State:
         self.grid_look = look_at(grid_shape(state.grid), self.grid_look)
 
     def say(self, text: str, style: str = "") -> None:
-        """Adds lines to the output."""
+        """Adds lines to the output. Of a long answer the beginning is shown."""
+        if style == COMMAND:
+            self.answer = len(self.log)
         self.log += [(style, line) for line in text.split("\n")]
-        del self.log[:-MOST_LOG]
+        gone = max(len(self.log) - MOST_LOG, 0)
+        del self.log[:gone]
+        if self.answer is not None:
+            self.answer = max(self.answer - gone, 0)
         self.back = 0
         self.changed()
 
@@ -134,13 +146,17 @@ class State:
             return self.argument
         return names[-1] if names else None
 
+    def is_too_large(self, name: str) -> bool:
+        """Whether an argument is not drawn."""
+        return self.commands.session.view(name).size > MOST_ELEMENTS
+
     def array(self, name: str) -> Any:
-        """An argument's elements at the scene; None while they cannot be read."""
+        """An argument's elements at the scene; None while they cannot be read, or are too many."""
         if name not in self.scene.arrays:
-            if self.busy:
+            if self.busy or self.is_too_large(name):
                 return None
             self.scene.arrays[name] = self.commands.session.array(name)
         return self.scene.arrays[name]
 
 
-__all__ = ["NONE", "TABS", "State"]
+__all__ = ["COMMAND", "NONE", "TABS", "State"]

@@ -14,6 +14,7 @@ import numpy as np
 
 from blockstep.debugger.views.blocks import Block
 from blockstep.debugger.views.palette import Palette
+from blockstep.debugger.views.raster import Raster
 
 
 class Kind(IntEnum):
@@ -78,14 +79,18 @@ def scale_of(numbers: Any, kinds: Any) -> Scale:
     return Scale(low, high, False)
 
 
-def chosen_of(groups: Any, numbers: Any, kinds: Any) -> Any:
-    """The element that stands for each cell; -1 for a cell of none."""
-    flat_kinds, sizes = kinds.ravel(), np.abs(np.nan_to_num(numbers.ravel(), posinf=0, neginf=0))
-    absent = groups < 0
-    own = np.where(absent, np.int8(Kind.ABSENT), flat_kinds[groups])
-    best = own == own.max(axis=-1, keepdims=True)
-    first = np.where(best, np.where(absent, 0.0, sizes[groups]), -1.0).argmax(axis=-1)
-    return np.take_along_axis(groups, first[..., None], axis=-1)[..., 0]
+def chosen_of(raster: Raster, numbers: Any, kinds: Any) -> Any:
+    """The flat index of the element that stands for each cell; -1 for a cell of none."""
+    own = raster.take(kinds, np.int8(Kind.ABSENT))
+    if own.shape[-1] == 1:
+        first = np.zeros(raster.shape, np.int64)
+    else:
+        sizes = raster.take(np.abs(numbers), 0.0)
+        best = own == own.max(axis=-1, keepdims=True)
+        sizes = np.where(best & np.isfinite(sizes), sizes, np.where(best, 0.0, -1.0))
+        first = sizes.argmax(axis=-1)
+    absent = own.max(axis=-1) == Kind.ABSENT
+    return np.where(absent, -1, raster.elements(first))
 
 
 def sign_of(kind: Kind, palette: Palette, wide: bool = False) -> str:

@@ -79,13 +79,12 @@ def grid(state: GridState, look: Look, width: int, height: int, palette: Palette
         below.append(_detail(state, look))
     raster = raster_of(shape, look, width, max(height - 2 - len(below), 1), False)
     kinds = every.ravel()
-    own = np.where(raster.groups < 0, -1, kinds[raster.groups])
-    first = own.argmax(axis=-1)
-    chosen = np.take_along_axis(raster.groups, first[..., None], axis=-1)[..., 0]
+    own = raster.take(every, -1)
+    chosen = np.where(own.max(axis=-1) < 0, -1, raster.elements(own.argmax(axis=-1)))
     painted: dict[Where, Fragment] = {where: _cell(where, palette) for where in Where}
     lines, spots = raster.draw(lambda i, j: painted[Where(kinds[chosen[i, j]])], chosen)
     spots = [replace(s, row=s.row + 1, target=program_at(state.grid, s.target)) for s in spots]
-    parts = [p for p in part_text(shape, look, raster.plane) if p != "transposed"]
+    parts = [p for p in part_text(raster.plane) if p != "transposed"]
     if len(shape) == 3:
         parts[0] = f"z = {look.at[0]}" if look.axes == (1, 2) else parts[0]
     parts += pooled_text(raster, "the gravest")

@@ -41,7 +41,7 @@ def heat(block: Block, look: Look, width: int, height: int, palette: Palette) ->
         return Shown([_title(block), *below])
     room = max(height - 2 - len(below), 1)
     raster = raster_of(block.shape, look, width, room, look.numbers)
-    chosen = chosen_of(raster.groups, numbers, kinds)
+    chosen = chosen_of(raster, numbers, kinds)
     paint = _Paint(numbers.ravel(), kinds.ravel(), chosen, scale, palette, raster.wide)
     lines, spots = raster.draw(paint, chosen)
     head = [*_title(block), ("class:quiet", _told(block, raster))]
@@ -88,7 +88,7 @@ def _title(block: Block) -> Line:
 
 def _told(block: Block, raster: Raster) -> str:
     """Which part is shown, what a cell is, and which mask there is."""
-    parts = part_text(block.shape, raster.look, raster.plane) + pooled_text(raster, "max |x|")
+    parts = part_text(raster.plane) + pooled_text(raster, "max |x|")
     if block.mask is not None:
         parts.append(f"mask {block.mask_text}")
     return f"  {', '.join(parts)}" if parts else ""

@@ -117,7 +117,7 @@ def calls(frames: Sequence[Frame], at: int, width: int, height: int, palette: Pa
 def history(position: tuple[int, int], held: int, limit: int, first: int, width: int, palette: Palette) -> Line:  # fmt: skip
     """Step N of M, and what the record takes; steps before `first` are had by running again."""
     step, count = position
-    room = max(min(width - 60, 30), 0)
+    room = max(min(width - 66, 30), 0)
     filled = round(room * (step + 1) / count) if count else 0
     full, empty = ("#", "-") if palette.ascii else ("━", "─")
     line: Line = [("class:name", f"step {step + 1} of {count}" if count else "no steps yet")]

@@ -21,6 +21,7 @@ from blockstep.options import Program
 
 MANY = -2
 NOBODY = -1
+ABSENT = -3  # past the end of a last row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,26 +55,23 @@ def memory(shown: Memory, look: Look, width: int, height: int, palette: Palette)
     if not shape:
         return Shown([title, *below])
     raster = raster_of(shape, look, width, max(height - 2 - len(below), 1), False)
-    flat = writers.ravel()
-    owners = _owners(raster.groups, flat)
+    owners = _owners(raster.take(writers, ABSENT))
     painted: dict[int, Fragment] = {
         int(owner): _cell(int(owner), palette) for owner in np.unique(owners)
     }
-    chosen = raster.groups[..., 0]
+    chosen = np.where(owners == ABSENT, -1, raster.elements(np.zeros(raster.shape, np.int64)))
     lines, spots = raster.draw(lambda i, j: painted[int(owners[i, j])], chosen)
-    parts = part_text(shape, look, raster.plane) + pooled_text(raster, "the writer")
+    parts = part_text(raster.plane) + pooled_text(raster, "the writer")
     head = [*title, ("class:quiet", "  " + ", ".join(["by last writer", *parts]))]
     spots = [replace(spot, row=spot.row + 1) for spot in spots]
     every = [cut(line, width, palette.signs.more) for line in [head, *lines, *below]]
     return Shown(every, spots)
 
 
-def _owners(groups: Any, flat: Any) -> Any:
+def _owners(groups: Any) -> Any:
     """The writer of each cell: MANY where its elements have several."""
-    owner = flat[groups]
-    absent = groups < 0
-    top = np.where(absent, NOBODY - 1, owner).max(axis=-1)
-    same = (owner == top[..., None]) | absent
+    top = groups.max(axis=-1)
+    same = (groups == top[..., None]) | (groups == ABSENT)
     return np.where(same.all(axis=-1), top, MANY)
 
 

@@ -1,11 +1,12 @@
 """Which elements of an array are drawn where: two axes, or one that goes on from row to row.
 
-A `Look` says how a person looks at an array; `plane_of` gives the elements that it shows as a plane
-of flat indices, and `grouped` parts that into cells, several elements to a cell where they do not fit.
+A `Look` says how a person looks at an array; a `Plane` takes the elements that it shows out of arrays
+of that shape, and `grouped` parts these into cells, several to a cell where they do not fit.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,13 +42,16 @@ def look_at(shape: Index, before: Look | None = None) -> Look:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plane:
-    """`elements` are flat indices, -1 where there is none; `row` and `column` are the cursor's.
-    `per_row`: elements of a row of an array of one axis, 0 for a real plane. A page begins at
-    `first_row`, `first_column`."""
+    """What a look shows of arrays of a shape: `height` rows and `width` columns from `first_row` and
+    `first_column` on. `row` and `column` are the cursor's. `per_row`: elements of a row of an array
+    of one axis, 0 for two axes."""
 
-    elements: Any
+    shape: Index
+    look: Look
     row: int
     column: int
+    height: int
+    width: int
     per_row: int = 0
     first_row: int = 0
     first_column: int = 0
@@ -56,41 +60,54 @@ class Plane:
         """The number that a row is called: its index, or that of its first element."""
         return (self.first_row + row) * (self.per_row or 1)
 
+    def take(self, array: Any, fill: Any) -> Any:
+        """The plane of an array of the shape; `fill` stands past the end of a last row."""
+        if self.per_row:
+            rows = -(-self.shape[0] // self.per_row)
+            padding = (0, rows * self.per_row - self.shape[0])
+            plane = np.pad(array, padding, constant_values=fill).reshape(rows, self.per_row)
+        else:
+            index = [slice(None) if a in self.look.axes else i for a, i in enumerate(self.look.at)]
+            plane = array[tuple(index)]
+            plane = plane.T if self.look.axes[0] > self.look.axes[1] else plane
+        top, left = self.first_row, self.first_column
+        return plane[top : top + self.height, left : left + self.width]
+
+    def flat(self, row: Any, column: Any) -> Any:
+        """Flat indices of elements by their rows and columns in the plane."""
+        row, column = row + self.first_row, column + self.first_column
+        if self.per_row:
+            return row * self.per_row + column
+        steps = [math.prod(self.shape[a + 1 :]) for a in range(len(self.shape))]
+        rest = sum(i * steps[a] for a, i in enumerate(self.look.at) if a not in self.look.axes)
+        down, across = self.look.axes
+        return rest + row * steps[down] + column * steps[across]
+
 
 def plane_of(shape: Index, look: Look, room: int, columns: int) -> Plane:
     """What a look shows, if there are `room` rows of `columns` cells."""
     if len(shape) == 1:
-        plane = _wrapped(shape[0], look, room, columns)
+        plane = _wrapped(shape, look, room, columns)
     else:
-        plane = _two_axes(shape, look)
-    return _page(plane, room, columns) if look.pages else plane
+        down, across = look.axes
+        plane = Plane(shape, look, look.at[down], look.at[across], shape[down], shape[across])
+    if not look.pages:
+        return plane
+    top, left = plane.row // room * room, plane.column // columns * columns
+    return replace(
+        plane, first_row=top, first_column=left, height=min(room, plane.height - top),
+        width=min(columns, plane.width - left),
+    )  # fmt: skip
 
 
-def _two_axes(shape: Index, look: Look) -> Plane:
-    down, across = look.axes
-    steps = [int(np.prod(shape[a + 1 :], dtype=np.int64)) for a in range(len(shape))]
-    rest = sum(i * s for a, (i, s) in enumerate(zip(look.at, steps, strict=True)) if a not in look.axes)  # fmt: skip
-    rows = np.arange(shape[down])[:, None] * steps[down]
-    elements = rest + rows + np.arange(shape[across])[None, :] * steps[across]
-    return Plane(elements, look.at[down], look.at[across])
-
-
-def _wrapped(count: int, look: Look, room: int, columns: int) -> Plane:
+def _wrapped(shape: Index, look: Look, room: int, columns: int) -> Plane:
     """One axis in rows of a power of two."""
+    count = shape[0]
     if columns >= 4:
         columns = 1 << (columns.bit_length() - 1)
     each = 1 if look.pages else fold(count, columns * room)
     per = max(min(columns * each, count), 1)
-    elements = np.arange(-(-count // per) * per).reshape(-1, per)
-    elements[elements >= count] = -1
-    return Plane(elements, look.at[0] // per, look.at[0] % per, per)
-
-
-def _page(plane: Plane, room: int, columns: int) -> Plane:
-    """The page that the cursor is on."""
-    top, left = plane.row // room * room, plane.column // columns * columns
-    part = plane.elements[top : top + room, left : left + columns]
-    return replace(plane, elements=part, first_row=top, first_column=left)
+    return Plane(shape, look, look.at[0] // per, look.at[0] % per, -(-count // per), per, per)
 
 
 def fold(count: int, most: int) -> int:
@@ -99,16 +116,14 @@ def fold(count: int, most: int) -> int:
     return 1 << max(-(-count // most) - 1, 0).bit_length()
 
 
-def grouped(elements: Any, most: tuple[int, int]) -> tuple[Any, tuple[int, int]]:
-    """Cells of a plane, at most so many rows and columns: the elements of each along a last axis
-    (-1: none), and how many of each axis a cell has."""
-    rows, columns = elements.shape
-    per = (fold(rows, most[0]), fold(columns, most[1]))
+def grouped(plane: Any, per: tuple[int, int], fill: Any) -> Any:
+    """The elements of each cell of `per` rows and columns along a last axis."""
+    rows, columns = plane.shape
     down, across = -(-rows // per[0]), -(-columns // per[1])
     padding = ((0, down * per[0] - rows), (0, across * per[1] - columns))
-    full = np.pad(elements, padding, constant_values=-1)
+    full = np.pad(plane, padding, constant_values=fill) if any(map(any, padding)) else plane
     split = full.reshape(down, per[0], across, per[1]).transpose(0, 2, 1, 3)
-    return split.reshape(down, across, per[0] * per[1]), per
+    return split.reshape(down, across, per[0] * per[1])
 
 
 def moved(shape: Index, look: Look, down: int, across: int) -> Look:
@@ -151,15 +166,16 @@ def turned(shape: Index, look: Look) -> Look:
     return replace(look, axes=pairs[(pairs.index(look.axes) + 1) % len(pairs)])
 
 
-def part_text(shape: Index, look: Look, plane: Plane) -> list[str]:
+def part_text(plane: Plane) -> list[str]:
     """Which part of the array a plane is, in words."""
+    shape, look = plane.shape, plane.look
     found = []
     if len(shape) > 2:
         names = {look.axes[0]: "down", look.axes[1]: "across"}
         found.append(f"[{', '.join(names.get(a, str(i)) for a, i in enumerate(look.at))}]")
     elif len(shape) == 2 and look.axes == (1, 0):
         found.append("transposed")
-    rows, columns = plane.elements.shape
+    rows, columns = plane.height, plane.width
     if not look.pages:
         return found
     if plane.per_row:

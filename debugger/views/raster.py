@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from blockstep.debugger.views.planes import Index, Look, Plane, grouped, plane_of
+from blockstep.debugger.views.planes import Index, Look, Plane, fold, grouped, plane_of
 from blockstep.debugger.views.text import Fragment, Line, Spot
 
 WIDE = 8  # columns of a cell with its number written out
@@ -16,15 +16,28 @@ WIDE = 8  # columns of a cell with its number written out
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raster:
-    """The cells of an array: `groups` has the elements of each along the last axis (-1: none)."""
+    """The cells of arrays of a shape: `per` rows and columns of the plane for each."""
 
-    shape: Index
-    look: Look
     plane: Plane
-    groups: Any
     per: tuple[int, int]
     wide: bool
     label: int  # columns of a row's number
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of cells."""
+        return -(-self.plane.height // self.per[0]), -(-self.plane.width // self.per[1])
+
+    def take(self, array: Any, fill: Any) -> Any:
+        """The elements of each cell along a last axis, `fill` where there is none."""
+        return grouped(self.plane.take(array, fill), self.per, fill)
+
+    def elements(self, first: Any) -> Any:
+        """Flat indices of one element of each cell, given where it stands in its cell."""
+        down, across = self.shape
+        rows = np.arange(down)[:, None] * self.per[0] + first // self.per[1]
+        columns = np.arange(across)[None, :] * self.per[1] + first % self.per[1]
+        return self.plane.flat(rows, columns)
 
     @property
     def cell(self) -> int:
@@ -37,10 +50,10 @@ class Raster:
         """A line of column numbers, and a line for each row. `chosen` is the element that stands for
         each cell, -1 where there is none; its index is what the cell's spot says."""
         lines, spots = [self._head()], []
-        for i in range(self.groups.shape[0]):
+        for i in range(self.shape[0]):
             number = self.plane.row_label(i * self.per[0])
             line: Line = [("class:index", f"{number:>{self.label}} ")]
-            for j in range(self.groups.shape[1]):
+            for j in range(self.shape[1]):
                 if chosen[i, j] < 0:
                     continue
                 line.append(self._one(i, j, paint))
@@ -51,20 +64,20 @@ class Raster:
 
     def index(self, element: Any) -> Index:
         """The index of an element."""
-        return tuple(int(i) for i in np.unravel_index(int(element), self.shape))
+        return tuple(int(i) for i in np.unravel_index(int(element), self.plane.shape))
 
     def _one(self, i: int, j: int, paint: Callable[[int, int], Fragment]) -> Fragment:
         style, text = paint(i, j)
         row = (self.plane.row - self.plane.first_row) // self.per[0]
         column = (self.plane.column - self.plane.first_column) // self.per[1]
-        if self.look.cursor and (i, j) == (row, column):
+        if self.plane.look.cursor and (i, j) == (row, column):
             return f"{style} class:cell.cursor", text if self.wide else _pointed(text)
         return style, text
 
     def _head(self) -> Line:
         every = 1 if self.wide else 4
         text = ""
-        for j in range(0, self.groups.shape[1], every):
+        for j in range(0, self.shape[1], every):
             number = str(self.plane.first_column + j * self.per[1])
             text += number.rjust(WIDE) if self.wide else number.ljust(every * self.cell)
         return [("class:index", " " * (self.label + 1) + text.rstrip())]
@@ -83,8 +96,8 @@ def raster_of(shape: Index, look: Look, width: int, room: int, wide: bool | None
         wide = _fits(shape, look, max((width - label - 1) // WIDE, 1), room)
     columns = max((width - label - 1) // (WIDE if wide else 2), 1)
     plane = plane_of(shape, look, room, columns)
-    groups, per = grouped(plane.elements, (room, columns))
-    return Raster(shape, look, plane, groups, per, wide, label)
+    per = (fold(plane.height, room), fold(plane.width, columns))
+    return Raster(plane, per, wide, label)
 
 
 def _fits(shape: Index, look: Look, columns: int, room: int) -> bool:

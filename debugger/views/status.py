@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from blockstep.debugger.moments import Born, Reason, Stop, Written
+from blockstep.debugger.moments import Born, Reason, Stop, Strayed, Written
 from blockstep.debugger.points import Breakpoint
 from blockstep.debugger.views.heat import index_text
 from blockstep.debugger.views.numbers import full
@@ -30,13 +30,16 @@ def why(stop: Stop | None) -> str:
     if isinstance(detail, Born):
         word = "NaN" if detail.kind == "nan" else "infinity"
         return f"first {word}, from {detail.op} at element {index_text(detail.element) or '[]'}"
+    if isinstance(detail, Strayed):
+        place = index_text(detail.element)
+        return f"{detail.op}{f' at element {place}' if place else ''} is {detail.ulps:.3g} ulp off"
     if isinstance(detail, BaseException):
         return f"{type(detail).__name__}: {str(detail).partition(chr(10))[0]}"
     return _WHY[stop.reason]
 
 
 _WHY = {
-    Reason.LINE: "", Reason.BREAKPOINT: "breakpoint", Reason.WATCH: "written",
+    Reason.LINE: "", Reason.BREAKPOINT: "breakpoint()", Reason.WATCH: "written",
     Reason.FINDING: "finding", Reason.BORN: "born", Reason.ERROR: "error past its bound",
     Reason.EXCEPTION: "exception", Reason.INTERRUPT: "stopped", Reason.INSTANCE_END:
     "the program instance is done", Reason.BEGIN: "the record begins here",
@@ -116,16 +119,31 @@ def help_page(
         rows.append([("class:name", name)])
         rows += [[("class:key", f" {key:<{widest}} "), ("", f" {does}")] for key, does in pairs]
     count = min(-(-len(rows) // max(height, 1)), max(width // 30, 1))
-    each = max(-(-len(rows) // count), min(height, len(rows)) if count == 1 else 0)
-    column = width // count
+    parts = _parted(rows, -(-len(rows) // count), {name for name, _ in sections})
+    column = width // len(parts)
     lines: list[Line] = []
-    for i in range(min(each, height)):
+    for i in range(min(max(map(len, parts)), height)):
         line: Line = []
-        for at in range(i, len(rows), each):
-            cell = cut(rows[at], column - 1)
+        for part in parts:
+            cell = cut(part[i], column - 1) if i < len(part) else []
             line += [*cell, ("", " " * (column - width_of(cell)))]
         lines.append(line)
     return Shown(lines)
+
+
+def _parted(rows: list[Line], each: int, heads: set[str]) -> list[list[Line]]:
+    """Columns of so many rows; a heading does not stand alone at the end of one."""
+    found: list[list[Line]] = []
+    while rows:
+        at = min(each, len(rows))
+        if at > 1 and at < len(rows) and rows[at - 1][0][1] in heads:
+            at -= 1
+        found.append(rows[:at])
+        rows = rows[at:]
+        if len(found) > 1 and len(rows) <= 1:  # what a heading left over
+            found[-1] += rows
+            rows = []
+    return found
 
 
 __all__ = ["heading", "help_page", "keys", "tabs", "title", "why"]

@@ -30,11 +30,11 @@ class Picture:
 
     size: tuple[int, int]
     keys: tuple[str, ...]
-    options: str = "--kernel project --program 6,2,1"
+    options: str = "--kernel project --program 7,2,1"
     environment: str = "COLORTERM=truecolor"
 
 
-TO_DOT = ("F10",) * 6 + ("F10",)
+TO_DOT = ("F10",) * 7
 PICTURES = {
     "debug-80x24": Picture((80, 24), TO_DOT),
     "debug-200x60": Picture((200, 60), (*TO_DOT, "F10", "F10")),

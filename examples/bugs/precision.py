@@ -31,6 +31,18 @@ scores[(3,)](q, q, lengths, np.zeros((3, 16, 16), np.float32), N=16, D=16)
 
 # What the tool says:
 #
+#     warning[precision]: this product reads float32 as tf32, with 10 of its 23 fraction bits
+#       --> examples/bugs/precision.py:19:9 in scores
+#     19 |     s = tl.dot(q, tl.trans(k))
+#        |         ^^^^^^^^^^^^^^^^^^^^^^ the default: nothing here asks for it
+#        = program instance (0, 0, 0) of grid (3, 1, 1)
+#        = `q`: element [0, 0] is 0.12573022, read as 0.12561035
+#        = all 256 elements are rounded
+#     note: launched here
+#       --> examples/bugs/precision.py:29  scores[(3,)](q, q, lengths, np.zeros((3, 16, 16), np.float32), N=16, D=16)
+#     help: tl.dot(q, tl.trans(k), input_precision="ieee")  # or "tf32x3", faster
+#     note: a doubt, not a bug; `blockstep precision` measures what it costs
+#
 #     warning[precision]: this store writes NaN to `out_ptr`
 #       --> examples/bugs/precision.py:24:5 in scores
 #     22 |     p = tl.exp(s - top[:, None])
@@ -43,4 +55,4 @@ scores[(3,)](q, q, lengths, np.zeros((3, 16, 16), np.float32), N=16, D=16)
 #     note: `out_ptr` was passed here
 #       --> examples/bugs/precision.py:29  scores[(3,)](q, q, lengths, np.zeros((3, 16, 16), np.float32), N=16, D=16)
 #     help: a row that is masked everywhere has the maximum -inf: subtract 0 there:  s - tl.where(top[:, None] == float("-inf"), 0.0, top[:, None])
-#     1 warning in 1 launch
+#     2 warnings in 1 launch

@@ -19,7 +19,8 @@ gather[(64,)](random.random((64, 32)).astype(np.float32), np.zeros(1, np.float16
 # What `blockstep precision` says:
 #
 #     gather, grid (64, 1, 1)
-#       out_ptr: fp16, off by 0.00122 of its size (rms), at most 2.5 ulps at out_ptr[0]
+#       out_ptr: fp16, off by 0.00122 of its size (rms), at most 2.5 ulps at
+#         out_ptr[0]
 #
 #     examples/precision/atomics_in_fp16.py    introduced, of the size of the values
 #        12 |  0.00122 | tl.atomic_add(out_ptr, tl.sum(x, 0).to(tl.float16))  # here…

@@ -26,7 +26,8 @@ matmul[(1,)](a, b, c, 512, N=32, BLOCK=32)
 # What `blockstep precision` says:
 #
 #     matmul, grid (1, 1, 1)
-#       c_ptr: fp32, off by 0.00562 of its size (rms), at most 1.0e+08 ulps at c_ptr[27, 4]
+#       c_ptr: fp32, off by 0.00562 of its size (rms), at most 1.0e+08 ulps at
+#         c_ptr[27, 4]
 #
 #     examples/precision/bf16_accumulator.py    introduced, of the size of the values
 #        14 |  0.00167 | a = tl.load(a_ptr + n[:, None] * K + (i + k)[None, :]).to(t…

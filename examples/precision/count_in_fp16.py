@@ -18,7 +18,8 @@ counts[(1,)](np.linspace(1, 90001, 16).astype(np.int32), np.zeros(16, np.float32
 # What `blockstep precision` says:
 #
 #     counts, grid (1, 1, 1)
-#       out_ptr: fp32 (5 infinite of 16 elements), off by 0.000182 of its size (rms), at most 3840.0 ulps at out_ptr[7]
+#       out_ptr: fp32 (5 infinite of 16 elements), off by 0.000182 of its size (rms),
+#         at most 3840.0 ulps at out_ptr[7]
 #
 #     examples/precision/count_in_fp16.py    introduced, of the size of the values
 #        12 | 0.000182 | tl.store(out_ptr + n, tl.load(x_ptr + n).to(tl.float16))  #…

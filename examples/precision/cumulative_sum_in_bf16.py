@@ -25,7 +25,8 @@ cumulate[(1,)](random.random(512).astype(np.float32), np.zeros(512, np.float32),
 # What `blockstep precision` says:
 #
 #     cumulate, grid (1, 1, 1)
-#       out_ptr: fp32, off by 0.00307 of its size (rms), at most 1.0e+05 ulps at out_ptr[177]
+#       out_ptr: fp32, off by 0.00307 of its size (rms), at most 1.0e+05 ulps at
+#         out_ptr[177]
 #
 #     examples/precision/cumulative_sum_in_bf16.py    introduced, of the size of the values
 #        17 |  0.00143 | x = tl.load(x_ptr + n).to(tl.bfloat16)

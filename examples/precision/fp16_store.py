@@ -21,7 +21,8 @@ scale[(1,)](np.linspace(1, 90, 16, dtype=np.float32), *np.zeros((2, 16), np.floa
 # What `blockstep precision` says:
 #
 #     scale, grid (1, 1, 1)
-#       kept_ptr: fp16 (5 infinite of 16 elements), off by 0.000186 of its size (rms), at most 0.4 ulps at kept_ptr[8]
+#       kept_ptr: fp16 (5 infinite of 16 elements), off by 0.000186 of its size (rms),
+#         at most 0.4 ulps at kept_ptr[8]
 #       out_ptr: fp16, exact but for these (5 NaN of 16 elements)
 #
 #     examples/precision/fp16_store.py    introduced, of the size of the values

@@ -19,7 +19,8 @@ quantise[(1,)](np.linspace(1, 2000, 16, dtype=np.float32), np.zeros(16, np.float
 # What `blockstep precision` says:
 #
 #     quantise, grid (1, 1, 1)
-#       out_ptr: fp32, off by 0.693 of its size (rms), at most 1.3e+07 ulps at out_ptr[15]
+#       out_ptr: fp32, off by 0.693 of its size (rms), at most 1.3e+07 ulps at
+#         out_ptr[15]
 #
 #     examples/precision/fp8_without_scale.py    introduced, of the size of the values
 #        12 |    0.693 | q = tl.load(x_ptr + n).to(tl.float8e4nv)  # here: saturates

@@ -19,7 +19,8 @@ places[(1,)](np.zeros(16, np.float32), (1 << 24) + 1, N=16)
 # What `blockstep precision` says:
 #
 #     places, grid (1, 1, 1)
-#       out_ptr: fp32, off by 4.21e-08 of its size (rms), at most 0.5 ulps at out_ptr[0]
+#       out_ptr: fp32, off by 4.21e-08 of its size (rms), at most 0.5 ulps at
+#         out_ptr[0]
 #
 #     examples/precision/index_in_float.py    introduced, of the size of the values
 #        12 | 4.21e-08 | place = (FIRST + n).to(tl.float32)  # here: rounds to fp32

@@ -23,7 +23,8 @@ position_bias[(1,)](random.integers(0, 10**6, 64), weight, np.zeros(64, np.float
 # What `blockstep precision` says:
 #
 #     position_bias, grid (1, 1, 1)
-#       out_ptr: fp32, off by 0.00107 of its size (rms), at most 4.2e+04 ulps at out_ptr[57]
+#       out_ptr: fp32, off by 0.00107 of its size (rms), at most 4.2e+04 ulps at
+#         out_ptr[57]
 #
 #     examples/precision/log_times_bf16.py    introduced, of the size of the values
 #        12 | 1.94e-08 | bias = tl.log(tl.load(count_ptr + n).to(tl.float32) + 1.0)

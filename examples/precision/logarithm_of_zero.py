@@ -20,7 +20,8 @@ log_softmax[(1,)](np.linspace(0, 200, 16, dtype=np.float32), np.zeros(16, np.flo
 # What `blockstep precision` says:
 #
 #     log_softmax, grid (1, 1, 1)
-#       out_ptr: fp32 (8 infinite of 16 elements), off by 4.34e-08 of its size (rms), at most 4.3e+05 ulps at out_ptr[15]
+#       out_ptr: fp32 (8 infinite of 16 elements), off by 4.34e-08 of its size (rms),
+#         at most 4.3e+05 ulps at out_ptr[15]
 #
 #     examples/precision/logarithm_of_zero.py    introduced, of the size of the values
 #        13 | 2.41e-08 | e = tl.exp(x - tl.max(x, 0))  # here: underflows to zero

@@ -22,7 +22,8 @@ cross_entropy[(3,)](x, np.zeros(3, np.float32), N=4)
 # What `blockstep precision` says:
 #
 #     cross_entropy, grid (3, 1, 1)
-#       loss_ptr: fp32, off by 1 of its size (rms), at most 1.5e+07 ulps at loss_ptr[2]
+#       loss_ptr: fp32, off by 1 of its size (rms), at most 1.5e+07 ulps at
+#         loss_ptr[2]
 #
 #     examples/precision/loss_of_zero.py    introduced, of the size of the values
 #        13 | 7.21e-17 | e = tl.exp(x - tl.max(x, 0))

@@ -21,7 +21,8 @@ slope[(1,)](x, x + np.float32(2e-5), np.zeros(16, np.float32), N=16)
 # What `blockstep precision` says:
 #
 #     slope, grid (1, 1, 1)
-#       out_ptr: fp32, off by 0.00245 of its size (rms), at most 8.1e+04 ulps at out_ptr[13]
+#       out_ptr: fp32, off by 0.00245 of its size (rms), at most 8.1e+04 ulps at
+#         out_ptr[13]
 #
 #     examples/precision/nearly_equal_denominator.py    introduced, of the size of the values
 #        13 | 4.89e-08 | width = tl.exp(y) - tl.exp(x)  # here: cancellation

@@ -20,7 +20,8 @@ rotary[(1,)](inverse, np.zeros(16, np.float32), 1_000_003, N=16)
 # What `blockstep precision` says:
 #
 #     rotary, grid (1, 1, 1)
-#       out_ptr: fp32, off by 0.00401 of its size (rms), at most 1.6e+05 ulps at out_ptr[1]
+#       out_ptr: fp32, off by 0.00401 of its size (rms), at most 1.6e+05 ulps at
+#         out_ptr[1]
 #
 #     examples/precision/rotary_angle.py    introduced, of the size of the values
 #        12 | 1.74e-08 | angle = POSITION.to(tl.float32) * tl.load(inverse_ptr + n) …

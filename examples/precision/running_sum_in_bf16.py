@@ -21,7 +21,8 @@ count[(1,)](np.ones((1000, 16), np.float32), np.zeros(16, np.float32), 1000, N=1
 # What `blockstep precision` says:
 #
 #     count, grid (1, 1, 1)
-#       out_ptr: fp32, off by 0.744 of its size (rms), at most 1.2e+07 ulps at out_ptr[0]
+#       out_ptr: fp32, off by 0.744 of its size (rms), at most 1.2e+07 ulps at
+#         out_ptr[0]
 #
 #     examples/precision/running_sum_in_bf16.py    introduced, of the size of the values
 #        14 |  0.00149 | total += tl.load(x_ptr + i * N + n).to(tl.bfloat16)  # here…

@@ -20,7 +20,8 @@ soft_cap[(1,)](np.linspace(0, 3000, 16, dtype=np.float32), np.zeros(16, np.float
 # What `blockstep precision` says:
 #
 #     soft_cap, grid (1, 1, 1)
-#       out_ptr: fp32 (7 NaN of 16 elements), off by 1.46e-09 of its size (rms), at most 0.0 ulps at out_ptr[1]
+#       out_ptr: fp32 (7 NaN of 16 elements), off by 1.46e-09 of its size (rms), at
+#         most 0.0 ulps at out_ptr[1]
 #
 #     examples/precision/soft_cap.py    introduced, of the size of the values
 #        13 | 1.81e-08 | up, down = tl.exp(x), tl.exp(-x)

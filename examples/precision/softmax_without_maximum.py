@@ -19,7 +19,8 @@ softmax[(1,)](np.linspace(0, 100, 16, dtype=np.float32), np.zeros(16, np.float32
 # What `blockstep precision` says:
 #
 #     softmax, grid (1, 1, 1)
-#       out_ptr: fp32 (2 NaN of 16 elements), off by 1 of its size (rms), at most 1.6e+07 ulps at out_ptr[2]
+#       out_ptr: fp32 (2 NaN of 16 elements), off by 1 of its size (rms), at most
+#         1.6e+07 ulps at out_ptr[2]
 #
 #     examples/precision/softmax_without_maximum.py    introduced, of the size of the values
 #        12 | 2.59e-08 | e = tl.exp(tl.load(x_ptr + n))  # here: overflows fp32

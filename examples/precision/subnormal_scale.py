@@ -19,7 +19,8 @@ scales[(1,)](np.linspace(1e-4, 1e-3, 16, dtype=np.float32), np.zeros(16, np.floa
 # What `blockstep precision` says:
 #
 #     scales, grid (1, 1, 1)
-#       out_ptr: fp32, off by 0.0127 of its size (rms), at most 1.1e+06 ulps at out_ptr[0]
+#       out_ptr: fp32, off by 0.0127 of its size (rms), at most 1.1e+06 ulps at
+#         out_ptr[0]
 #
 #     examples/precision/subnormal_scale.py    introduced, of the size of the values
 #        12 |   0.0127 | scale = (tl.load(x_ptr + n) / 448.0).to(tl.float16)  # here…

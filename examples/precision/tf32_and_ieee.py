@@ -27,14 +27,14 @@ for precision in ("tf32", "ieee"):
 # What `blockstep precision` says:
 #
 #     matmul, grid (1, 1, 1)
-#       c_ptr: fp32, off by 0.000782 of its size (rms), at most 1.5e+07 ulps at c_ptr[4, 11]
+#       c_ptr: fp32, off by 0.000782 of its size (rms), at most 1.5e+07 ulps at
+#         c_ptr[4, 11]
 #
 #     examples/precision/tf32_and_ieee.py    introduced, of the size of the values
 #        16 | 0.000776 | acc += tl.dot(a, b, input_precision=PRECISION)  # here: tf32
 #           |          | ^ cancellation: 2.31 + -2.31 = 0.00126 loses 13 bits: what
 #           |          |   was rounded before stands in the first places (1 element)
-#           |          | ^ tl.dot rounds its fp32 operands to tf32, 10 bits: the
-#           |          |   default
+#           |          | ^ tl.dot rounds its fp32 operands to tf32, 10 bits
 #
 #     what would give it back: the launch run again, one decision taken otherwise
 #       1. examples/precision/tf32_and_ieee.py:16:16: the factors of this product are
@@ -45,7 +45,8 @@ for precision in ("tf32", "ieee"):
 #       1 other decision would give back less
 #
 #     matmul, grid (1, 1, 1)
-#       c_ptr: fp32, off by 1.25e-07 of its size (rms), at most 1602.7 ulps at c_ptr[4, 11]
+#       c_ptr: fp32, off by 1.25e-07 of its size (rms), at most 1602.7 ulps at
+#         c_ptr[4, 11]
 #
 #     examples/precision/tf32_and_ieee.py    introduced, of the size of the values
 #        16 | 9.32e-08 | acc += tl.dot(a, b, input_precision=PRECISION)  # here: tf32

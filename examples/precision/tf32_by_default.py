@@ -26,14 +26,15 @@ matmul[(1,)](a, b, c, 512, N=32, BLOCK=32)
 # What `blockstep precision` says:
 #
 #     matmul, grid (1, 1, 1)
-#       c_ptr: fp32, off by 0.000782 of its size (rms), at most 1.5e+07 ulps at c_ptr[4, 11]
+#       c_ptr: fp32, off by 0.000782 of its size (rms), at most 1.5e+07 ulps at
+#         c_ptr[4, 11]
 #
 #     examples/precision/tf32_by_default.py    introduced, of the size of the values
 #        16 | 0.000776 | acc += tl.dot(a, b)  # here: tf32
 #           |          | ^ cancellation: 2.31 + -2.31 = 0.00126 loses 13 bits: what
 #           |          |   was rounded before stands in the first places (1 element)
-#           |          | ^ tl.dot rounds its fp32 operands to tf32, 10 bits: the
-#           |          |   default
+#           |          | ^ tl.dot rounds its fp32 operands to tf32, 10 bits: nobody
+#           |          |   asked for it, it is the default
 #
 #     what would give it back: the launch run again, one decision taken otherwise
 #       1. examples/precision/tf32_by_default.py:16:16: the factors of this product

@@ -21,7 +21,8 @@ variance[(1,)](random.normal(1000, 1, 1024).astype(np.float32), np.zeros(1, np.f
 # What `blockstep precision` says:
 #
 #     variance, grid (1, 1, 1)
-#       out_ptr: fp32, off by 0.00743 of its size (rms), at most 1.2e+05 ulps at out_ptr[0]
+#       out_ptr: fp32, off by 0.00743 of its size (rms), at most 1.2e+05 ulps at
+#         out_ptr[0]
 #
 #     examples/precision/variance.py    introduced, of the size of the values
 #        12 | 2.86e-09 | mean = tl.sum(x, 0) / N

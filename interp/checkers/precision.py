@@ -5,6 +5,9 @@ stored, where an atomic leaves it, where it is a branch's condition, and where a
 decides a branch, a mask, an address or a bound. Nothing is said of a NaN that is discarded: chosen
 away by `tl.where`, dropped by a maximum, masked off.
 
+A matrix product that rounds float32 operands to tf32 is reported where nothing in the source asks for
+it and elements lose bits by it.
+
 The checker follows every value (`interp.followed`) with the facet `interp.births`, and every NaN in
 memory (`interp.nan_memory`) within one launch.
 """
@@ -22,14 +25,17 @@ from blockstep.findings import (
     Lanes,
     NaNReached,
     Program,
+    ReadsTf32,
     Site,
     Span,
     elements_of,
 )
-from blockstep.interp import births, nan_values
+from blockstep.interp import births, nan_values, tf32
 from blockstep.interp.births import Births, Origins, births_of
 from blockstep.interp.events import Checker, Launched
 from blockstep.interp.nan_memory import NanMemory
+from blockstep.language import numerics
+from blockstep.language.frames import user_site
 from blockstep.language.op import Family, Op
 from blockstep.language.value import tensor
 from blockstep.language.value import tuple as tl_tuple
@@ -80,7 +86,10 @@ class Precision(Checker):
         attributes: dict[str, Any],
         result: Any,
     ) -> Any:
-        """After an operation: births of its result; NaN that it leaves in memory is reported."""
+        """After an operation: births of its result; NaN that it leaves in memory is reported, and
+        float32 that it reads as tf32 by default."""
+        if op.name == "dot":
+            self._product(program, operands, attributes)
         if op.family is not Family.MEMORY:
             return nan_values.follow(self._register, program, op, operands, attributes, result)
         accesses = self._accesses.pop(program, [])
@@ -96,6 +105,21 @@ class Precision(Checker):
                     given = operands[2] if op.name == "atomic_cas" else operands[1]
                     self._tell("atomic", access, self._memory.updated(access, given, *seen))
         return result
+
+    def _product(
+        self, program: Program, operands: tuple[Any, ...], attributes: dict[str, Any]
+    ) -> None:
+        site = user_site()
+        if not tf32.may_lose("dot", operands[0].type.scalar, attributes, site.span):
+            return
+        found = tf32.losing([x.handle for x in operands[:2]])
+        if found is not None:
+            place, lanes = found
+            first = np.asarray(operands[place].handle)[lanes][0]
+            self.found(
+                ReadsTf32, site, program, operand=place, lanes=Lanes.of(lanes), value=str(first),
+                read_as=str(numerics.tf32(first)),
+            )  # fmt: skip
 
     def branch(self, program: Program, value: Any, site: Site) -> None:
         """NaN itself as a condition counts as true."""

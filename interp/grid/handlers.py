@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from blockstep.interp import atomics
+from blockstep.interp import atomics, tf32
 from blockstep.interp.control import breaks_hint
 from blockstep.interp.grid import asynchronous, engine, memory, taints
 from blockstep.interp.grid.lanes import LEAD, Box, Lanes, of_array
@@ -338,6 +338,16 @@ def nothing(machine: GridMachine, operation: Operation, operands: tuple[Any, ...
     return []
 
 
+def product(machine: GridMachine, operation: Operation, operands: tuple[Any, ...]) -> list[Lanes]:
+    """A matrix product. That it reads float32 as tf32 by default is the step machine's to report."""
+    if machine.checks.precise and operation.location is not None:
+        kind, span = operands[0].type.scalar, operation.location.span
+        if tf32.may_lose("dot", kind, operation.attributes, span):
+            if tf32.losing([x.data() for x in operands[:2]]) is not None:
+                raise Suspicion
+    return asynchronous.dot(machine, operation, operands)
+
+
 def _framed(access: Touch, kind: ty.dtype, fill: Any, box: Box) -> Any:
     """A block of which only a rectangle is read; the rest is the fill value."""
     dtype = kind.scalar.numpy
@@ -379,5 +389,6 @@ HANDLERS: dict[str, Callable[[GridMachine, Operation, tuple[Any, ...]], list[Lan
     "gdc_launch_dependents": nothing,
     **asynchronous.HANDLERS,
     **engine.HANDLERS,
+    "dot": product,
     "tensor_reduce": tensor_reduce,
 }

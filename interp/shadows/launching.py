@@ -80,7 +80,7 @@ def _output(view: View, shadows: ShadowMemory) -> OutputRecord | None:
     offset = int(view.base) - view.storage.base
     whole = np.ndarray(view.shape, kind.numpy, view.storage.data.data, offset, strides)
     if at is None:
-        values = whole.reshape(-1).copy()  # memory is put back
+        values = whole.flatten()  # a copy: memory is put back
     else:
         values = whole[np.unravel_index(at, view.shape)]
     made = OutputRecord(view.name, str(kind), at, values, shadow, view.shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -38,6 +40,12 @@ def text_of(stop: Stop) -> str:
     frame = stop.frames[-1]
     with open(frame.file, encoding="utf-8") as source:
         return source.read().splitlines()[frame.line - 1].strip()
+
+
+def line_of(text: str) -> int:
+    """The first line of the kernels' file that has the text."""
+    with open(kernels.__file__, encoding="utf-8") as source:
+        return next(i for i, line in enumerate(source, 1) if text in line)
 
 
 def test_steps_stay_in_files_of_the_user(opened: Opened) -> None:
@@ -162,9 +170,8 @@ def test_instances_that_wait_for_ever_stop_at_their_line(opened: Opened) -> None
 def test_a_condition_knows_the_instance_and_its_memory(opened: Opened) -> None:
     x = np.zeros(3, np.int32)
     session = opened(kernels.counting, (x,), (3,), {"N": 6})
-    line = kernels.counting.starting_line_number + 4
     told = "tl.program_id(0) == 1 and tl.load(x_ptr + i) == 3"
-    session.points.add(file=kernels.__file__, line=line, condition=told)
+    session.points.add(file=kernels.__file__, line=line_of("old + k") - 1, condition=told)
     stop = session.run()
     assert (stop.program, int(stop.frames[-1].locals["k"].handle)) == ((1, 0, 0), 3)
     assert session.cont().reason is Reason.END
@@ -346,3 +353,31 @@ def test_the_history_is_bounded_and_says_what_it_takes(opened: Opened) -> None:
     small.run()
     assert small.history.first > 0
     assert len(small.history.moments) >= 8
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows sends no such signal to itself")
+def test_ctrl_c_while_going_back_stops_there_with_memory_put_back(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened(kernels.counting, (np.zeros(1, np.int32),), (1,), {"N": 50})
+    session.run()
+    monkeypatch.setattr(
+        kernels, "press", lambda: os.kill(os.getpid(), signal.SIGINT), raising=False
+    )
+    session.points.add(
+        file=kernels.__file__, line=line_of("old + k") - 1, condition="k == 20 and press()"
+    )
+    stop = session.reverse_continue()
+    assert stop.reason is Reason.INTERRUPT
+    assert int(stop.frames[-1].locals["k"].handle) == 20
+    assert session.array("x_ptr")[0] == sum(range(20))
+    assert session.to_line(3).frames
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_of_a_session_that_stands_changes_nothing(opened: Opened) -> None:
+    session = opened(kernels.counting, (np.zeros(1, np.int32),), (1,), {"N": 3})
+    session.start()
+    session.interrupt()
+    assert session.step().reason is Reason.LINE
+    assert session.cont().reason is Reason.END

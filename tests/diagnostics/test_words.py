@@ -36,6 +36,7 @@ from blockstep.findings import (
     OutOfBounds,
     RaceFound,
     ReadBack,
+    ReadsTf32,
     ReadUnwritten,
     RerunDiffers,
     Severity,
@@ -221,6 +222,12 @@ EVENTS: list[tuple[Event, str, Severity, str]] = [
         "overflow",
         Severity.ERROR,
         "the result of a shift past the width is used as a mask",
+    ),
+    (
+        ReadsTf32(span=HERE, operand=1, lanes=TAIL, value="1.0004883", read_as="1.0"),
+        "precision",
+        Severity.WARNING,
+        "is 1.0004883, read as 1.0",
     ),
     (
         NaNReached(

@@ -215,7 +215,7 @@ FLOATS = [np.float16, BF16]
 WORDS = [np.uint32, np.int32, np.uint64]
 COMBINED = {
     "add": [*WORDS, *FLOATS, np.float32], "min": [*WORDS, np.int64, *FLOATS],
-    "max": [*WORDS, np.int64, *FLOATS], "and": WORDS, "or": [np.int32], "xor": [np.uint32],
+    "max": [*WORDS, np.int64, *FLOATS], "and": [np.int32, np.uint32], "or": [np.int32], "xor": [np.uint32],
 }  # fmt: skip
 
 

@@ -65,15 +65,15 @@ class Table:
 
 
 def compare_launch(launch: Launch, names: Sequence[str] = NAMES) -> Table:
-    """Runs a launch in each format. Raises NotWidened where it cannot be run in float64, ValueError
-    for a name that is no format and for a launch in which nothing can be switched."""
-    formats = [_format(n) for n in names]
+    """Runs a launch in each format. Raises NotWidened where it cannot be run in float64 and where
+    nothing can be switched, ValueError for a name that is no format."""
+    formats = [format_named(n) for n in names]
     given = _by_name(launch)
     constants = tuple(n for n, v in given.items() if _is_format(v))
     arrays = tuple(n for n, v in given.items() if _is_float_array(v))
     switched = constants or arrays
     if not switched:
-        raise ValueError(f"`{launch.kernel}` takes neither a float format nor a float array")
+        raise NotWidened(f"`{launch.kernel}` takes neither a float format nor a float array")
     right = Repeated(launch).in_double()
     rows = [
         _row(launch, name, kind, switched, right) for name, kind in zip(names, formats, strict=True)
@@ -81,7 +81,8 @@ def compare_launch(launch: Launch, names: Sequence[str] = NAMES) -> Table:
     return Table(launch.kernel, launch.grid, switched, bool(constants), tuple(rows))
 
 
-def _format(name: str) -> ty.dtype:
+def format_named(name: str) -> ty.dtype:
+    """A float format by its name, short or long. Raises ValueError."""
     if name == TF32:
         return ty.float32
     for kind in _FLOATS:
@@ -179,4 +180,4 @@ _TORCH = {
     "fp32": "float32", "fp64": "float64",
 }  # fmt: skip
 
-__all__ = ["NAMES", "Row", "Table", "compare_launch"]
+__all__ = ["NAMES", "Row", "Table", "compare_launch", "format_named"]

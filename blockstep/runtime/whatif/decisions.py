@@ -217,7 +217,7 @@ def _each(operations: Iterable[Operation], taken: set[Operation]) -> Iterator[De
     for what, group in groups.items():
         for span, alike in _by_span(group):
             yield _decision(what, span, alike)
-    for (_, _, kind), group in lines.items():
+    for group in lines.values():
         yield _decision(What.ARITHMETIC, _span(_widest(group)), group)
 
 

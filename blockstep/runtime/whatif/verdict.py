@@ -27,9 +27,10 @@ from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.whatif.measuring import ulp
 from blockstep.runtime.whatif.memory import wide
 from blockstep.runtime.whatif.rewriting import widened
-from blockstep.runtime.whatif.running import Repeated
+from blockstep.runtime.whatif.running import Repeated, Values
 from blockstep.runtime.whatif.widening import NotWidened
 
+NOISE = 2.0**-30  # of float64 itself, which sums in another order here and there
 Answer = Literal["equal", "drift", "bug", "undecided"]
 
 
@@ -63,6 +64,7 @@ class Judge:
         self.launch = launch
         self.why = "a decision lies within the error of what it decides by"
         self._made: list[Bounds] | None = None
+        self._double: Values | None = None  # with the decisions that float64 takes
         self._bounded = True
 
     def judge(self, made: OutputRecord, reference: Any) -> Verdict:
@@ -79,11 +81,25 @@ class Judge:
         value = as_double(made.values, view.dtype)
         low, high, open_ = self._ranges(made, value)
         own = 0.5 * ulp(right, kind) if kind.is_floating() else 0.5
+        double = self._in_double(made)
         with np.errstate(all="ignore"):
             inside = (right >= low - own) & (right <= high + own)
+            inside |= np.abs(right - double) <= own
+            open_ = open_ | (np.abs(double - made.shadow) > NOISE * np.abs(made.shadow))
         inside |= np.isnan(right) & (np.isnan(value) | np.isnan(made.shadow))
         same = (right == value) | (np.isnan(right) & np.isnan(value))
         return self._told(made, value, right, (low, high), (same, inside, open_))
+
+    def _in_double(self, made: OutputRecord) -> Any:
+        """What the launch leaves in float64, where it decides as float64 does; the shadow has the
+        decisions of the kernel."""
+        if self._double is None:
+            try:
+                self._double = Repeated(self.launch).in_double()
+            except NotWidened:
+                self._double = {}
+        found = self._double.get(made.name)
+        return made.shadow if found is None else found.reshape(-1)[made.at]
 
     def _told(self, made: OutputRecord, value: Any, right: Any, limits: Any, is_: Any) -> Verdict:
         same, inside, open_ = is_
@@ -95,10 +111,11 @@ class Judge:
                 answer, chosen = name, elements  # type: ignore[assignment]
         flat = _element(answer, chosen, value, right)
         index = np.unravel_index(int(made.at[flat]), made.shape)
-        shown = [float(x[flat]) for x in (value, right, made.shadow, *limits)]
+        low, high = limits
         return Verdict(
             made.name, answer, made.elements, int((~same).sum()), int(outside.sum()),
-            int(unsure.sum()), tuple(int(i) for i in index), *shown,
+            int(unsure.sum()), tuple(int(i) for i in index), float(value[flat]), float(right[flat]),
+            float(made.shadow[flat]), float(low[flat]), float(high[flat]),
             self.why if answer == "undecided" else "",
         )  # fmt: skip
 

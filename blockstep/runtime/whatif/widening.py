@@ -11,7 +11,7 @@ stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,8 +28,8 @@ _AS_WRITTEN = frozenset({"bitcast", "asm", "asm_packed", "dot_scaled", "map", "m
 _POINTEE = frozenset({"load", "store", "atomic_rmw", "atomic_cas", "atomic_load", "atomic_store"})
 
 
-class NotWidened(Exception):
-    """Why a function cannot be computed in wider formats."""
+class NotWidened(ValueError):
+    """Why a launch cannot be run again in other formats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def _dot(operation: Operation, kinds: list[ty.dtype], how: Widening) -> Typed:
     return Typed([*(kinds[:2] if mixed else [factors] * 2), *accumulator], [out], attributes)
 
 
-_SPECIAL: Mapping[str, Any] = {
+_SPECIAL: Mapping[str, Callable[[Operation, list[ty.dtype], Widening], Typed]] = {
     "cast": _cast, "round_tf32": _tf32, "dot": _dot, "libdevice": _libdevice,
     **dict.fromkeys(_POINTEE, _memory),
 }  # fmt: skip

@@ -59,7 +59,7 @@ def test_the_screen_opens_behind_the_line_in_the_instance_that_reaches_it(instal
     x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     own_kernels.stopping[(4,)](x, out, BLOCK=16)
     (stop,) = talks.stops
-    assert (stop.reason, stop.program) == (Reason.INTERRUPT, (2, 0, 0))
+    assert (stop.reason, stop.program) == (Reason.BREAKPOINT, (2, 0, 0))
     assert text_at(stop) == "tl.store(out_ptr + offs, x * 2)"
     assert np.array_equal(out, x * 2)
 

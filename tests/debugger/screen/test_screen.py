@@ -196,6 +196,45 @@ def test_memory_shows_elements_and_who_wrote_them(adding: Session) -> None:
     drive(adding, script, program=(6, 0, 0))
 
 
+def test_an_element_in_memory_is_blamed_and_watched_by_a_key(adding: Session) -> None:
+    async def script(screen: Driven) -> None:
+        await screen.press("\x1b4", "Tab", "Tab", "Right", "Right", "b")
+        assert "> blame out_ptr[2]" in screen.text
+        assert "program instance (0, 0, 0)" in screen.text
+        await screen.press("4", "w")
+        assert "> watch out_ptr[2]" in screen.text
+        (watch,) = adding.points.watches
+        assert (watch.argument, watch.index) == ("out_ptr", (2,))
+
+    drive(adding, script, program=(1, 0, 0))
+
+
+def test_an_argument_of_too_many_elements_is_not_drawn_and_that_is_said(
+    adding: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("blockstep.debugger.screen.state.MOST_ELEMENTS", 99)
+
+    async def script(screen: Driven) -> None:
+        await screen.press("\x1b4", "Tab", "Tab", "Right", "Enter")
+        assert "out_ptr float32[100] has too many elements to be drawn" in screen.text
+
+    drive(adding, script, program=(6, 0, 0))
+
+
+def test_memory_follows_what_is_written_and_undone(adding: Session) -> None:
+    async def script(screen: Driven) -> None:
+        await screen.press("\x1b4", "until 24", "Enter", "\x1b4")
+        assert "out_ptr float32[100]" in screen.text
+        assert "210.375" not in screen.text
+        await screen.press("F10")
+        assert "the program instance is done" in screen.rows[0]
+        assert "210.375" in screen.text  # 99 * 2.125
+        await screen.press("C-F10")
+        assert "210.375" not in screen.text
+
+    drive(adding, script, program=(6, 0, 0))
+
+
 def test_help_is_shown_on_a_question_mark_and_goes_with_any_key(adding: Session) -> None:
     async def script(screen: Driven) -> None:
         await screen.press("?")
@@ -292,6 +331,18 @@ def test_continuing_past_the_end_lets_the_script_go_on_and_shift_f5_ends_it(
     assert drive(adding, leave) is Then.QUIT
 
 
+def test_commands_from_a_file_are_done_before_those_of_a_person(adding: Session) -> None:
+    async def script(screen: Driven) -> None:
+        lines = ["next", "break 20", "continue", "print pid"]
+        screen.screen.begin(lines)
+        await screen.settle()
+        assert "●▶20" in screen.text and not lines
+        await screen.press("\x1b8")
+        assert "> print pid" in screen.text
+
+    drive(adding, script, program=(6, 0, 0))
+
+
 @pytest.mark.parametrize("depth", list(Depth))
 def test_cells_have_colours_as_many_as_the_terminal(adding: Session, depth: Depth) -> None:
     async def script(screen: Driven) -> None:
@@ -317,3 +368,19 @@ def test_without_unicode_nothing_but_ascii_is_on_the_screen(adding: Session) -> 
             assert screen.text.isascii()
 
     drive(adding, script, palette=Palette(ascii=True), program=(6, 0, 0))
+
+
+def test_asking_who_wrote_memory_changes_no_verdict() -> None:
+    x = np.zeros(1, np.float32)
+    session = Session(take(kernels.total, (x,), {}, (4,)))
+
+    async def script(screen: Driven) -> None:
+        await screen.press("F10", "F10", "\x1b4", "Tab", "Tab", "Enter")
+        assert "written by instance (3, 0, 0)" in screen.text
+        assert session.array("x_ptr")[0] == 0 and not session.findings
+        await screen.press("F5")
+        assert "error[race]" in screen.rows[0]
+        assert "(1, 0, 0)" in screen.rows[0]
+
+    drive(session, script)
+    session.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blockstep.debugger.moments import Born, Frame, Reason, Stop, Written
+from blockstep.debugger.moments import Born, Frame, Reason, Stop, Strayed, Written
 from blockstep.debugger.points import Breakpoint
 from blockstep.debugger.session import Session
 from blockstep.debugger.views import lists, status
@@ -171,6 +171,9 @@ def test_why_it_stopped_is_said_with_the_numbers() -> None:
         status.why(Stop(Reason.EXCEPTION, (0, 0, 0), (), ValueError("no\nmore")))
         == "ValueError: no"
     )
+    strayed = Strayed("sub", (0, 0, 0), (5,), 12.5, 1.0, 1.1, "k.py", 3)
+    told = status.why(Stop(Reason.ERROR, (0, 0, 0), (), strayed))
+    assert told == "sub at element [5] is 12.5 ulp off"
     assert status.why(Stop(Reason.LINE, (0, 0, 0), ())) == ""
     assert status.why(None) == "not started"
 
@@ -190,6 +193,9 @@ def test_help_takes_as_many_columns_as_it_needs() -> None:
     for word in ("does 0", "does 11", "help"):
         assert word in low.text
     assert len(status.help_page(sections, 80, 40).lines) == 15
+    split = status.help_page([("Run", [("F1", "runs")] * 3), ("Look", [("?", "help")] * 4)], 80, 5)
+    assert [row.split()[0] for row in split.text.split("\n")] == ["Run", "F1", "F1", "F1", "?"]
+    assert "Look" in split.text.split("\n")[0]
 
 
 @pytest.mark.parametrize(
