@@ -7,12 +7,12 @@ launches it as usual when the prompt lets it go: the script never knows.
 from __future__ import annotations
 
 import bdb
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from blockstep.debugger.commands.commands import Commands
-from blockstep.debugger.commands.reply import Then
+from blockstep.debugger.commands.reply import Refused, Then
 from blockstep.debugger.moments import Reason, Stop
 from blockstep.debugger.points import Points
 from blockstep.debugger.session import Session
@@ -169,16 +169,23 @@ class Opening:
 
 def show(
     launch: Launch, talks: Talks, program: Program | None = None, seed: int = 0,
-    plain: bool = False, color: bool = False,
+    plain: bool = False, color: bool = False, first: Sequence[str] = (),
 ) -> Then:  # fmt: skip
-    """A session on one launch that no script goes on after; what the prompt ended with. Memory is
-    afterwards as before the launch. Raises ValueError for a program instance outside of the grid."""
+    """A session on one launch that no script goes on after; what the prompt ended with. `first` are
+    commands before anything is shown. Memory is afterwards as before the launch. Raises ValueError
+    for a program instance outside of the grid, and for a first command that cannot be done."""
     session = Session(launch, seed)
     try:
         stop = session.start(program)
         commands = Commands(session, plain, color)
         commands.first = program
-        return talks(commands, stop)
+        commands.arrived(stop)
+        for line in first:
+            try:
+                commands.run_line(line)
+            except Refused as refused:
+                raise ValueError(f"{line}: {refused}") from refused
+        return talks(commands, commands.stopped)
     finally:
         session.close()
 

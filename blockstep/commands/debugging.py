@@ -69,7 +69,7 @@ def _script(told: Any, out: TextIO) -> int:
     """The script, with the debugger in the place of the launcher."""
     from blockstep.debugger.commands.console import Wanted
 
-    console = Wanted(told.commands, told.batch, (), out).console()
+    console = Wanted(told.commands, told.batch, out).console()
     open_session(told, judged=told.post_mortem, stops=True)
     opening = _opening(told, console, out)
     opening.program = parse_program(told.program) if told.program else None
@@ -101,11 +101,14 @@ def _replay(told: Any, out: TextIO) -> int:
     replay = read(told.script)
     target.select(told.target or replay.target)
     session.set_process(session.make(Options(machine="auto")))
-    console = Wanted(told.commands, told.batch, replay.commands, out).console()
+    console = Wanted(told.commands, told.batch, out).console()
     program = parse_program(told.program) if told.program else None
+    first = replay.commands
+    if program is not None:  # not to where the session stood that saved it
+        first = tuple(line for line in first if not line.startswith(("run ", "position ")))
     show(
         replay.launch(), _screen(told, console), program, replay.seed, is_plain(out),
-        _colored(told, out),
+        _colored(told, out), first,
     )  # fmt: skip
     return _of_batch(told, console)
 

@@ -20,16 +20,12 @@ class Console:
     """Talks at each stop of a script; the lines go on from one session to the next."""
 
     prompt: Prompt
-    first: Sequence[str] = ()  # commands before anything is shown, of a replay file
     commands: Commands | None = None
 
     def __call__(self, commands: Commands, stop: Stop) -> Then:
         """Until the script goes on, or ends."""
         self.commands = commands
         commands.arrived(stop)
-        for line in self.first:
-            commands.run_line(line)
-        self.first = ()
         self.prompt.voice.answer(None, commands.arrival())
         return self.prompt.talk(commands)
 
@@ -44,14 +40,13 @@ class Wanted:
 
     files: Sequence[str] = ()
     batch: bool = False
-    first: Sequence[str] = ()  # commands before anything is shown
     out: TextIO = field(default_factory=lambda: sys.stdout)
     person: Lines | None = None  # instead of the terminal or standard input
 
     def console(self) -> Console:
         """The prompt. Raises OSError for a file of commands that cannot be read."""
         voice: Voice = Json(self.out) if self.batch else Text()
-        made = Console(Prompt(Pipe(()), voice), self.first)
+        made = Console(Prompt(Pipe(()), voice))
         echo = None if self.batch else self.out
         lines: list[Lines] = [of_file(file, echo) for file in self.files]
         if self.person is not None:
