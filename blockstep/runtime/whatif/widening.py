@@ -155,18 +155,20 @@ def _region(old: scalar.Region, kind: ty.dtype) -> scalar.Region:
 
 
 def _pointers(operation: Operation, kinds: list[ty.dtype]) -> Typed:
-    """An operation that passes pointers: all of one type."""
+    """An operation that passes pointers: all of one type, that of the memory behind them."""
     pointers = {k for k in kinds if k.is_ptr()}
     if len(pointers) > 1:
         raise NotWidened("a pointer may lead to arrays of two formats")
     (pointer,) = pointers
+    before = {k for k in (v.type.scalar for v in operation.operands) if k.is_ptr()}
+    if pointers == before:
+        return Typed(kinds, [r.type.scalar for r in operation.results], operation.attributes)
+    if any(r.type.scalar not in before for r in operation.results):
+        raise NotWidened("it computes with the addresses of an array")
     attributes = dict(operation.attributes)
     if "itemsize" in attributes:
         attributes["itemsize"] = pointer.element_ty.itemsize  # type: ignore[attr-defined]
-    results = [pointer if r.type.scalar.is_ptr() else r.type.scalar for r in operation.results]
-    if operation.name in ("pointer_to_int", "bitcast") and pointer is not _pointer(operation):
-        raise NotWidened("it computes with the addresses of an array")
-    return Typed(kinds, results, attributes)
+    return Typed(kinds, [pointer] * len(operation.results), attributes)
 
 
 def _pointer(operation: Operation) -> ty.dtype:
