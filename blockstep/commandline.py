@@ -20,7 +20,7 @@ from blockstep.commands.profile import PROFILE
 from blockstep.commands.ptx import PTX
 from blockstep.commands.running import CHECK, RUN
 from blockstep.commands.verifying import VERIFY
-from blockstep.precision_bounds import NAN, is_bounds
+from blockstep.findings.precision_bounds import NAN, is_bounds
 
 COMMANDS = {c.name: c for c in (RUN, CHECK, VERIFY, PRECISION, DEBUG, DUMP, PROFILE, PTX, EXPLAIN)}
 

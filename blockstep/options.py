@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blockstep import knobs
-from blockstep.precision_bounds import ErrorBound
+from blockstep.findings.precision_bounds import ErrorBound
 
 Program = tuple[int, int, int]
 

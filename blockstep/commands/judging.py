@@ -10,7 +10,7 @@ from typing import Any
 from blockstep import allow as allow_lists
 from blockstep import diagnostics, export
 from blockstep.findings import CHECKERS, KINDS, Report, Severity, unknown_names
-from blockstep.precision_bounds import NAN
+from blockstep.findings.precision_bounds import NAN
 
 
 def add_judging(sub: argparse.ArgumentParser) -> None:

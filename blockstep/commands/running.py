@@ -34,7 +34,7 @@ def _run_arguments(sub: argparse.ArgumentParser) -> None:
 def _check(told: Any) -> int:
     opened = open_session(told, judged=True)
     if told.html:
-        opened.captures = Captures(told.precision)
+        opened.captures = Captures(bool(told.precision))
         opened.report.captured = opened.captures.kept
     if told.debug:
         _open_where_it_fails(told)

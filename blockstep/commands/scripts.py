@@ -17,7 +17,7 @@ from blockstep.options import (
     parse_program,
     parse_programs,
 )
-from blockstep.precision_bounds import parse
+from blockstep.findings.precision_bounds import parse
 from blockstep.runtime import redirect, script, session
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from blockstep.findings import Report, unknown_names
 from blockstep.options import Program
-from blockstep.precision_bounds import parse
+from blockstep.findings.precision_bounds import parse
 from blockstep.runtime import factories, session
 from blockstep.runtime.capture import Captures
 
@@ -57,7 +57,7 @@ def check(
     )
     opened = session.make(options, allow)
     if pictures:
-        opened.captures = Captures(precision)
+        opened.captures = Captures(bool(precision))
         opened.report.captured = opened.captures.kept
     with factories.factories, session.sharing(opened):
         yield opened.report

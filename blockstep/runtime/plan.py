@@ -17,7 +17,7 @@ from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language.function import JITFunction
 from blockstep.options import PTX
-from blockstep.precision_bounds import ErrorBound
+from blockstep.findings.precision_bounds import ErrorBound
 from blockstep.runtime import execution, gridded, session
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.gpu.binary import Binary

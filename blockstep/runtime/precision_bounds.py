@@ -17,7 +17,7 @@ from blockstep.interp.shadows.distance import ulps
 from blockstep.interp.shadows.records import Example, LineRecord, OutputRecord, ShadowResult
 from blockstep.language import types as ty
 from blockstep.language.numerics import format_of
-from blockstep.precision_bounds import ErrorBound
+from blockstep.findings.precision_bounds import ErrorBound
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.precision import measure
 

@@ -31,7 +31,7 @@ def launch_of(case: Case) -> tuple[Launch, dict[str, object]] | None:
         return None
     found: list[Launch] = []
 
-    def keep(function, args, kwargs, *, grid, warmup):  # type: ignore[no-untyped-def]
+    def keep(function, args, kwargs, *, grid, warmup):
         found.append(take(function, tuple(args), kwargs, grid))
 
     with launching(keep), np.errstate(all="ignore"):
