@@ -12,6 +12,7 @@ from blockstep.diagnostics.decisions import (
     MOST,
     costs_text,
     fix,
+    number,
     title,
     verdict_text,
     wrapped,
@@ -186,11 +187,6 @@ def _times(count: int) -> str:
 
 def _ulps(count: float) -> str:
     return f"{count:.1f} ulps" if count < 1e4 else f"{count:.1e} ulps"
-
-
-def number(x: float) -> str:
-    """Three digits."""
-    return f"{x:.3g}" if x == x else "NaN"
 
 
 def json_of(report: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The page as text: nothing escapes, nothing is lost, and its size has an end."""
 
+import json
 import linecache
 import re
 from html import unescape
@@ -207,3 +208,13 @@ def test_other_commands_write_pages_too(
     page = text((tmp_path / "page.html").read_text())
     assert all(word in page for word in words), done.stderr
     assert ("No findings" in page) == (command == "verify")
+
+
+@pytest.mark.parametrize("name", ["race", "unwritten_memory", "never_written"])
+def test_making_pictures_changes_no_verdict(tmp_path: Path, name: str) -> None:
+    example = (Path(__file__).parents[2] / "examples/bugs" / f"{name}.py").read_text()
+    found = []
+    for more in ([], ["--html", "page.html"]):
+        said(tmp_path, "check", "--json", "found.json", *more, "scale.py", script=example)
+        found.append(json.loads((tmp_path / "found.json").read_text())["findings"])
+    assert found[0] and found[0] == found[1]
