@@ -10,6 +10,7 @@ from typing import Any
 from blockstep import allow as allow_lists
 from blockstep import target
 from blockstep.commands.judging import names
+from blockstep.findings.precision_bounds import parse
 from blockstep.options import (
     MACHINES,
     Options,
@@ -17,7 +18,6 @@ from blockstep.options import (
     parse_program,
     parse_programs,
 )
-from blockstep.findings.precision_bounds import parse
 from blockstep.runtime import redirect, script, session
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from blockstep.findings import Report, unknown_names
-from blockstep.options import Program
 from blockstep.findings.precision_bounds import parse
+from blockstep.options import Program
 from blockstep.runtime import factories, session
 from blockstep.runtime.capture import Captures
 

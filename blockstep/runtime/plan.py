@@ -8,6 +8,7 @@ from typing import Any
 
 from blockstep import diagnostics, target
 from blockstep.findings import Event, GridLimit, Span
+from blockstep.findings.precision_bounds import ErrorBound
 from blockstep.interp.checkers import checkers_for
 from blockstep.interp.events import Checker, Launched
 from blockstep.interp.followed import FollowedMachine
@@ -17,7 +18,6 @@ from blockstep.interp.scheduler import Program, Scheduler
 from blockstep.interp.step import StepMachine
 from blockstep.language.function import JITFunction
 from blockstep.options import PTX
-from blockstep.findings.precision_bounds import ErrorBound
 from blockstep.runtime import execution, gridded, session
 from blockstep.runtime.arguments import Bound
 from blockstep.runtime.gpu.binary import Binary

@@ -11,13 +11,13 @@ import numpy as np
 from blockstep.errors import TritonError
 from blockstep.findings import Argument, Event, PrecisionLost
 from blockstep.findings.model import MOST_ELEMENTS
+from blockstep.findings.precision_bounds import ErrorBound
 from blockstep.interp.bounds.ranges import form, widened
 from blockstep.interp.memory import View
 from blockstep.interp.shadows.distance import ulps
 from blockstep.interp.shadows.records import Example, LineRecord, OutputRecord, ShadowResult
 from blockstep.language import types as ty
 from blockstep.language.numerics import format_of
-from blockstep.findings.precision_bounds import ErrorBound
 from blockstep.runtime.ladder.launch import Launch
 from blockstep.runtime.precision import measure
 
