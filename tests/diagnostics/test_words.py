@@ -51,6 +51,7 @@ from blockstep.findings import (
     compiled,
     events,
     ladder,
+    precise,
 )
 from tests.diagnostics.compiled_events import COMPILED
 from tests.diagnostics.places import Source, source_file
@@ -424,7 +425,8 @@ def test_no_message_has_an_address_or_the_word(
 
 
 def test_every_class_of_event_has_words_and_a_case_here() -> None:
-    named = [*vars(events).values(), *vars(compiled).values(), *vars(ladder).values()]
+    modules = (events, compiled, ladder, precise)
+    named = [value for module in modules for value in vars(module).values()]
     found = [c for c in named if isinstance(c, type) and issubclass(c, Event)]
     classes = set(found) - {Event}
     assert classes == set(WORDING) == {type(event) for event, *_ in EVENTS}
