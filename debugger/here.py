@@ -96,10 +96,7 @@ def _running() -> held.Held:
     if launch is None:
         raise Refused("no kernel is running here")
     if launch.saved is None:
-        raise Refused(
-            f"the arguments are more than {held.LARGEST >> 20} MiB: what was in them before the "
-            "launch is not kept; `blockstep debug` stops in launches of any size"
-        )
+        raise Refused(f"{held.why_not()}; `blockstep debug` stops in launches of any size")
     return launch
 
 

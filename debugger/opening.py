@@ -24,10 +24,7 @@ from blockstep.runtime import held
 from blockstep.runtime.ladder.launch import Launch, take
 from blockstep.runtime.session import machine
 
-TOO_LARGE = (
-    "the launch failed, but it cannot be run again: its arguments are more than "
-    f"{held.LARGEST >> 20} MiB, and what was in them before is not kept"
-)
+TOO_LARGE = "the launch failed, but it cannot be run again: "
 
 
 Left = list[tuple[Any, Any]]
@@ -69,6 +66,7 @@ class Opening:
         name = function.__name__
         self.counts[name] = self.counts.get(name, 0) + 1
         if self.post_mortem:
+            held.ask()
             return self._watched(function, args, kwargs, grid)
         if self._is_wanted(name):
             launch = take(function, tuple(args), kwargs, grid, frames.user_site(1).span)
@@ -136,7 +134,7 @@ class Opening:
     def autopsy(self, failed: held.Held) -> None:
         """A session where a launch failed. Memory is afterwards as the launch left it."""
         if failed.saved is None:
-            self.said(TOO_LARGE)
+            self.said(TOO_LARGE + held.why_not())
             return
         with failed.as_before():
             launch = take(failed.function, failed.args, failed.kwargs, failed.grid, failed.host)

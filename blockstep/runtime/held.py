@@ -1,12 +1,14 @@
 """The memory of a launch as it was before it, so that a debugger can run a launch that failed again.
 
 A launch on an interpreting machine is held while it runs, and kept if it ends in an exception or, where
-it is judged, with an error; one at a time, in memory only. Launches over more than `LARGEST` bytes
-are not held: what a debugger can still do with them it says.
+it is judged, with an error; one at a time, in memory only. A copy of memory costs as much as a small
+kernel: where nobody can be expected to ask (no debugger, no prompt, no `ask`) only launches of at most
+`UNASKED` bytes are held, and none of more than `LARGEST`. What a debugger can still do then it says.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,8 +18,10 @@ from typing import Any
 from blockstep.findings import Finding, Report, Span
 from blockstep.interp.memory import AddressSpace
 from blockstep.language.function import JITFunction
+from blockstep.runtime import gridded
 
 LARGEST = 64 << 20  # bytes
+UNASKED = 256 << 10
 
 Saved = list[tuple[Any, Any]]
 
@@ -53,12 +57,35 @@ class Held:
 
 
 _failed: Held | None = None
+_asked = False
 _running: ContextVar[Held | None] = ContextVar("blockstep_held", default=None)
 
 
 def last_failed() -> Held | None:
     """The last launch that ended in an exception or with an error; None: there was none."""
     return _failed
+
+
+def ask() -> None:
+    """From here on a debugger may open launches that failed."""
+    global _asked
+    _asked = True
+
+
+def most() -> int:
+    """Up to how many bytes a launch is held."""
+    prompt = hasattr(sys, "ps1") or bool(sys.flags.interactive)
+    return LARGEST if _asked or prompt or gridded.debugged() else UNASKED
+
+
+def why_not() -> str:
+    """Why the memory of a launch was not kept."""
+    if most() == LARGEST:
+        return f"its arguments are more than {LARGEST >> 20} MiB, and what was in them before is not kept"
+    return (
+        f"its arguments are more than {UNASKED >> 10} KiB, and what was in them before is only kept under "
+        "`blockstep check --debug`, at a prompt, or under a debugger"
+    )
 
 
 def running() -> Held | None:
@@ -100,7 +127,7 @@ def held(
 def _saved(space: AddressSpace, judged: bool) -> Saved | None:
     """The bytes, and which of them had been written where that is looked at."""
     storages = [s for s in space.storages if not s.readonly]
-    if sum(s.nbytes for s in storages) > LARGEST:
+    if sum(s.nbytes for s in storages) > most():
         return None
     arrays: list[Any] = [s.data for s in storages]
     arrays += [s.written for s in storages if judged and s.written is not None]
@@ -113,4 +140,14 @@ def _errors(report: Report | None, number: int) -> tuple[Finding, ...]:
     return tuple(f for f in report.errors if f.launch == number)
 
 
-__all__ = ["LARGEST", "Held", "forget", "held", "last_failed", "running"]
+__all__ = [
+    "LARGEST",
+    "UNASKED",
+    "Held",
+    "ask",
+    "forget",
+    "held",
+    "last_failed",
+    "running",
+    "why_not",
+]
