@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import math
 import textwrap
 from collections.abc import Iterator
@@ -190,7 +191,7 @@ def _stored(decision: Decision, wide: str) -> str:
 
 def with_keyword(span: Span, name: str, text: str) -> str:
     """The call at a span with one more keyword, if it is short; else the keyword."""
-    call = source.call(span)
+    call = copy.deepcopy(source.call(span))  # trees are kept: others read them
     if call is None:
         return f'{name}="{text}"'
     call.keywords = [k for k in call.keywords if k.arg != name]
@@ -201,7 +202,7 @@ def with_keyword(span: Span, name: str, text: str) -> str:
 
 
 def _first_argument(span: Span, suffix: str) -> str:
-    call = source.call(span)
+    call = copy.deepcopy(source.call(span))
     if call is None or not call.args:
         return f"convert the elements first: {suffix}"
     call.args[0] = ast.parse(f"{source.grouped(call.args[0])}{suffix}", mode="eval").body

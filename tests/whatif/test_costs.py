@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import blockstep as triton
 import blockstep.language as tl
+from blockstep.diagnostics import source
 from blockstep.diagnostics.decisions import fix, title
 from blockstep.runtime.whatif.decisions import What
 from blockstep.runtime.whatif.measuring import Cost, Measured, error_of, measure
@@ -120,3 +122,11 @@ def test_fast_code_is_measured_against_exact_code() -> None:
     assert fast.before is not None and fast.after is not None
     assert fast.after.rms < fast.before.rms
     assert "exp" in title(fast.decision)
+
+
+def test_what_to_write_instead_leaves_the_source_as_it_is() -> None:
+    a, b = normal(16, 16), normal(16, 16, seed=1)
+    costs = measured(kernels.product, a, b, np.zeros((16, 16), np.float32), N=16).costs
+    assert fix(costs[0].decision) == fix(costs[0].decision)
+    call = source.call(costs[0].decision.span)
+    assert call is not None and ast.unparse(call).endswith("input_precision=PRECISION)")
