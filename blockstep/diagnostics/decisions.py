@@ -35,9 +35,7 @@ _PARTS = "more partial sums (a smaller block of K), or float64 factors"
 
 def number(x: float) -> str:
     """A figure with three digits."""
-    if math.isfinite(x):
-        return f"{x:.3g}"
-    return "NaN" if math.isnan(x) else "Inf" if x > 0 else "-Inf"
+    return "NaN" if math.isnan(x) else f"{x:.3g}"
 
 
 def wrapped(text: str, indent: int = 2, more: int = 2) -> list[str]:
