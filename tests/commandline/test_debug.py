@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -202,15 +203,20 @@ def test_ctrl_c_stops_a_running_launch_at_its_line(tmp_path: Path) -> None:
         [sys.executable, "-u", "-m", "blockstep", "debug", "slow.py"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        # a job in the background inherits that Ctrl-C is ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     assert running.stdin is not None and running.stdout is not None
+    ends = threading.Timer(60, running.kill)  # rather than wait for a line that never comes
+    ends.start()
     running.stdin.write("c\n")
     running.stdin.flush()
-    while running.stdout.readline() != "(blockstep) c\n":
+    while running.stdout.readline() not in ("(blockstep) c\n", ""):
         pass
     time.sleep(1)  # it runs
     running.send_signal(signal.SIGINT)
     assert running.stdout.readline() == "interrupted\n"
     assert running.stdout.readline().startswith("slow.py:")
     text, _ = running.communicate("p i > 0\nq\n", timeout=60)
+    ends.cancel()
     assert "True" in text and running.returncode == 0
