@@ -359,6 +359,7 @@ def test_the_history_is_bounded_and_says_what_it_takes(opened: Opened) -> None:
 def test_ctrl_c_while_going_back_stops_there_with_memory_put_back(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
     session = opened(kernels.counting, (np.zeros(1, np.int32),), (1,), {"N": 50})
     session.run()
     monkeypatch.setattr(
@@ -373,6 +374,7 @@ def test_ctrl_c_while_going_back_stops_there_with_memory_put_back(
     assert session.array("x_ptr")[0] == sum(range(20))
     assert session.to_line(3).frames
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_of_a_session_that_stands_changes_nothing(opened: Opened) -> None:
