@@ -38,3 +38,26 @@ def test_a_minimum_with_a_constant() -> None:
 def test_sixteen_bits() -> None:
     found = written_around("\tneg.s16 \t%rs2, %rs1;\n\tmax.s16 \t%rs4, %rs3, %rs2;\n")
     assert found.startswith("\tnot.b16 \t%rs2, %rs1;\n\tadd.s16 \t%rs2, %rs2, 1;\n")
+
+
+PAIR = """
+\tshfl.sync.idx.b32 \t%r1, %r9, 0, 31, -1;
+\tshfl.sync.idx.b32 \t%r2, %r9, 1, 31, -1;
+\tprmt.b32 \t%r3, %r1, %r2, 0x5410U;
+\tmov.b32 \t{%rs1, %rs2}, %r3;
+"""
+
+
+def test_halves_of_a_pair_come_from_the_registers_that_were_packed() -> None:
+    found = written_around(PAIR)
+    assert "mov.b32" not in found
+    assert "\tcvt.u16.u32 \t%rs1, %r1;\n\tcvt.u16.u32 \t%rs2, %r2;\n" in found
+
+
+def test_halves_of_a_register_that_is_written_again_stay() -> None:
+    again = PAIR.replace("\tmov.b32", "\tmov.u32 \t%r1, %r8;\n\tmov.b32")
+    assert written_around(again) == again
+    guarded = PAIR.replace(
+        "\tmov.b32", "\tmov.b32 %r8, 0; @%p1 ld.global.b32 %r2, [%rd1];\n\tmov.b32"
+    )
+    assert written_around(guarded) == guarded
