@@ -42,6 +42,7 @@ scores[(3,)](q, q, lengths, np.zeros((3, 16, 16), np.float32), N=16, D=16)
 #       --> examples/bugs/precision.py:29  scores[(3,)](q, q, lengths, np.zeros((3, 16, 16), np.float32), N=16, D=16)
 #     help: tl.dot(q, tl.trans(k), input_precision="ieee")  # or "tf32x3", faster
 #     note: a doubt, not a bug; `blockstep precision` measures what it costs
+#     note: seen 3 times, in 3 program instances
 #
 #     warning[precision]: this store writes NaN to `out_ptr`
 #       --> examples/bugs/precision.py:24:5 in scores
