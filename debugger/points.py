@@ -123,13 +123,6 @@ class Points:
         except Exception:  # noqa: BLE001  (whatever the user's expression raises)
             return True
 
-    @property
-    def any(self) -> bool:
-        """Whether anything but an exception can stop a run that goes on."""
-        every: list[Breakpoint | Watch] = [*self.breakpoints, *self.watches]
-        active = [p for p in every if p.enabled]
-        return bool(active) or bool(self.events - {"exception"}) or self.error is not None
-
 
 def truth(value: Any) -> bool:
     """A condition's value: of a block, whether any element is true."""

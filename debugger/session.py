@@ -64,10 +64,6 @@ class Session(Reversing):
         """From the instance that the session started at, once more."""
         return self.start(self._first)
 
-    def goto(self, program: Program) -> Stop:
-        """`start`, in another program instance. Raises ValueError."""
-        return self.start(program)
-
     # Going forward.
 
     def step(self) -> Stop:

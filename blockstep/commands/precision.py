@@ -76,8 +76,9 @@ def _precision(told: Any) -> int:
         print(text, end="\n\n", file=lines, flush=True)
 
     measurer = Measurer(
-        lambda report: tell(report.text(told.top)), filters.judges, told.all, told.compiled,
-        _references(told.reference), _formats(told), tell, before=current_launcher(),
+        lambda report: tell(report.text(told.top)), told.all, told.compiled,
+        _references(told.reference), _formats(told), tell, judges=filters.judges,
+        before=current_launcher(),
     )  # fmt: skip
     register_launcher(measurer)
     status = execute(told)

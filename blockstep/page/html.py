@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-Child = "str | Html | Iterable[Child] | None"
 _VOID = frozenset({"br", "hr", "meta", "link", "input", "rect", "path", "use"})
 # What HTML does not allow to be written down, escaped or not.
 _NEVER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

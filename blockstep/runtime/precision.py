@@ -23,12 +23,11 @@ from blockstep.interp.scheduler import Scheduler
 from blockstep.interp.shadows import launching
 from blockstep.interp.shadows.follow import Shadows
 from blockstep.interp.shadows.records import ShadowResult
-from blockstep.language import frames
-from blockstep.language.function import JITFunction, current_launcher
+from blockstep.language.function import current_launcher
 from blockstep.language.function import launching as standing_in
 from blockstep.options import Options
 from blockstep.runtime import execution, gridded, session
-from blockstep.runtime.ladder.launch import Launch, take
+from blockstep.runtime.ladder.launch import Launch, StandIn
 from blockstep.runtime.whatif.comparing import NAMES, Table, compare_launch
 from blockstep.runtime.whatif.fast import cost_of_fast
 from blockstep.runtime.whatif.measuring import Cost, Measured
@@ -147,37 +146,20 @@ def _verdicts(launch: Launch, found: ShadowResult, references: Mapping[str, Any]
 
 
 @dataclass(slots=True, eq=False)
-class Measurer:
+class Measurer(StandIn):
     """Measures each launch that it is given, then launches it as usual. `judges` says which."""
 
     told: Callable[[PrecisionReport], None] = lambda report: None
-    judges: Callable[[str, int], bool] = lambda kernel, number: True
     every: bool = False
     compiled: bool = False
     references: Mapping[str, Any] = field(default_factory=dict)
     formats: Sequence[str] = ()  # with some, launches are compared in them instead
     compared: Callable[[Table | str], None] = lambda table: None  # a table, or why there is none
     tables: list[Table] = field(default_factory=list)
-    runs: bool = True
     reports: list[PrecisionReport] = field(default_factory=list)
-    count: int = 0
-    before: Any = None
 
-    def __call__(
-        self, function: JITFunction, args: Any, kwargs: dict[str, Any], *, grid: Any, warmup: bool
-    ) -> Any:
-        if not warmup:
-            self.count += 1
-            if self.judges(function.__name__, self.count):
-                host = frames.user_site(1).span
-                launch = take(function, tuple(args), kwargs, grid, host)
-                launch.number = self.count
-                self._take(launch)
-        if warmup or self.runs:
-            return self.before(function, args, kwargs, grid=grid, warmup=warmup)
-        return None
-
-    def _take(self, launch: Launch) -> None:
+    def look(self, launch: Launch) -> None:
+        """Measures a launch, or compares it in several formats."""
         if self.formats:
             self._compare(launch)
             return

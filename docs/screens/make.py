@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -59,7 +60,8 @@ def taken(picture: Picture) -> str:
     """What the terminal shows at the end, with its colours."""
     columns, rows = picture.size
     command = COMMAND.format(options=picture.options).replace("python", sys.executable, 1)
-    path = f"PYTHONPATH={os.environ.get('PYTHONPATH', os.getcwd())} XDG_STATE_HOME=/tmp/blockstep-screens"
+    state = os.path.join(tempfile.gettempdir(), "blockstep-screens")  # a history of its own
+    path = f"PYTHONPATH={os.environ.get('PYTHONPATH', os.getcwd())} XDG_STATE_HOME={state}"
     tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), f"env {path} {picture.environment} {command}; cat")  # fmt: skip
     tmux("set-option", "-g", "status", "off")
     try:

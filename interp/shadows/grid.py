@@ -301,13 +301,6 @@ def _one_lead(arrays: list[Any]) -> list[Any]:
     ]
 
 
-def _broadcasts(array: Any, shape: Shape) -> bool:
-    try:
-        return np.broadcast_shapes(array.shape, shape) == shape
-    except ValueError:
-        return False
-
-
 def _equal(value: Any, shadow: Any) -> bool:
     return bool(np.array_equal(np.broadcast_to(value, shadow.shape), shadow, equal_nan=True))
 

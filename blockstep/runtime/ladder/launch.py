@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from blockstep.compiler.options import Options
 from blockstep.findings import Span
 from blockstep.interp.bound import Bounds, Unbounded, bound
 from blockstep.ir import Function
+from blockstep.language import frames
 from blockstep.language.function import JITFunction
 from blockstep.runtime.arguments import Bound, bind
 from blockstep.runtime.device_memory import DeviceArrays
@@ -94,6 +96,34 @@ class Launch:
         return known
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
+class StandIn(ABC):
+    """What stands in for the launcher of a script, to look at launches: `look` is shown each launch that
+    `judges` chooses, by kernel and number, before it is made as usual (`runs`) by the one `before`."""
+
+    judges: Callable[[str, int], bool] = lambda kernel, number: True
+    runs: bool = True
+    count: int = 0
+    before: Any = None
+
+    def __call__(
+        self, function: JITFunction, args: Any, kwargs: dict[str, Any], *, grid: Any, warmup: bool
+    ) -> Any:
+        if not warmup:
+            self.count += 1
+            if self.judges(function.__name__, self.count):
+                launch = take(function, tuple(args), kwargs, grid, frames.user_site(1).span)
+                launch.number = self.count
+                self.look(launch)
+        if warmup or self.runs:
+            return self.before(function, args, kwargs, grid=grid, warmup=warmup)
+        return None
+
+    @abstractmethod
+    def look(self, launch: Launch) -> None:
+        """Does what it is for. Memory is as before the launch, and has to be so afterwards."""
+
+
 def take(
     function: JITFunction, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any,
     host: Span | None = None,
@@ -122,4 +152,4 @@ def exactly(options: Options) -> Options:
     return replace(options, exact=True)
 
 
-__all__ = ["Grid", "Launch", "exactly", "take"]
+__all__ = ["Grid", "Launch", "StandIn", "exactly", "take"]

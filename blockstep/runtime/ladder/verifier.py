@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from blockstep.language import frames
-from blockstep.language.function import JITFunction, current_launcher, launching
+from blockstep.language.function import current_launcher, launching
 from blockstep.runtime.ladder.climb import climb
 from blockstep.runtime.ladder.compiling import Kept
-from blockstep.runtime.ladder.launch import Launch, take
+from blockstep.runtime.ladder.launch import Launch, StandIn
 from blockstep.runtime.ladder.outcome import Climb
 from blockstep.runtime.ladder.rung import Rung
 from blockstep.runtime.ladder.shrinking import reproducer
@@ -18,39 +17,25 @@ from blockstep.runtime.ladder.sources import NotWritten
 
 
 @dataclass(slots=True, eq=False)
-class Verifier:
+class Verifier(StandIn):
     """Climbs with every launch that it is given, then launches it as usual. `judges` says which
     launches are climbed with, by kernel and number; `told` hears of each climb."""
 
-    judges: Callable[[str, int], bool] = lambda kernel, number: True
     told: Callable[[Climb], None] = lambda climbed: None
     more: Callable[[Launch], Iterable[Rung]] = lambda launch: ()
     ours: bool = True  # whether our compiler and the device are climbed
-    runs: bool = True  # whether the launch is made afterwards
     shrinks: str = ""  # the file for a reproducer of the first launch that disagrees
     climbs: list[Climb] = field(default_factory=list)
     said: list[str] = field(default_factory=list)  # of reproducers
     kept: Kept = field(default_factory=Kept)
-    count: int = 0
-    before: Any = None
 
-    def __call__(
-        self, function: JITFunction, args: Any, kwargs: dict[str, Any], *, grid: Any, warmup: bool
-    ) -> Any:
-        if not warmup:
-            self.count += 1
-            if self.judges(function.__name__, self.count):
-                host = frames.user_site(1).span
-                launch = take(function, tuple(args), kwargs, grid, host)
-                launch.number = self.count
-                made = self.kept.of(launch)
-                found = climb(launch, self.more(launch), made, ours=self.ours)
-                self.take(found)
-                if found.first_wrong is not None and self.shrinks:
-                    self._shrink(launch, found)
-        if warmup or self.runs:
-            return self.before(function, args, kwargs, grid=grid, warmup=warmup)
-        return None
+    def look(self, launch: Launch) -> None:
+        """Climbs with a launch."""
+        made = self.kept.of(launch)
+        found = climb(launch, self.more(launch), made, ours=self.ours)
+        self.take(found)
+        if found.first_wrong is not None and self.shrinks:
+            self._shrink(launch, found)
 
     def take(self, found: Climb) -> None:
         """Hears of a climb, its own or one that a script made itself."""

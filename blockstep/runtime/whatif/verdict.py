@@ -106,9 +106,12 @@ class Judge:
         outside, unsure = ~same & ~inside & ~open_, ~same & ~inside & open_
         answer: Answer = "equal"
         chosen = np.zeros(value.shape, bool)
-        for name, elements in (("drift", ~same), ("undecided", unsure), ("bug", outside)):
+        graver: tuple[tuple[Answer, Any], ...] = (
+            ("drift", ~same), ("undecided", unsure), ("bug", outside),
+        )  # fmt: skip
+        for name, elements in graver:
             if elements.any():
-                answer, chosen = name, elements  # type: ignore[assignment]
+                answer, chosen = name, elements
         flat = _element(answer, chosen, value, right)
         index = np.unravel_index(int(made.at[flat]), made.shape)
         low, high = limits
